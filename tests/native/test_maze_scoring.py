@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from neurozoo.agents.maze_scoring import score_in_mazes
-from neurozoo.environments.mazes.recurrent_agent import RecurrentAgent
+from neurozoo.environments.mazes.agents import WallFollower
+from neurozoo.environments.mazes.recurrent_agent import layout
 from neurozoo.environments.mazes.simulator import play
-from neurozoo.environments.mazes.wall_follower import WallFollower
 from neurozoo.errors import NeurozooError
 
 
@@ -28,7 +28,8 @@ def test_the_wall_follower_solves_what_is_published(ops):
 
 def test_threads_do_not_change_the_scores_of_a_trained_agent(ops, tmp_path):
     path = tmp_path / "agent.npz"
-    RecurrentAgent.draw(np.random.default_rng(0), num_actions=3).write(path)
+    network = layout(3)
+    np.savez(path, **network.split(network.draw(np.random.default_rng(0), "orthogonal")))
     given = {"ops": ops, "walls": [0.65], "mazes": 12, "episodes": 4}
     one = score_in_mazes(str(path), **given)
     assert score_in_mazes(str(path), threads=2, **given) == one

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import yaml
 from neurozoo.__main__ import build_parser
-from neurozoo.environments.games import TRUSTED_MODULES, gymnasium_spaces, trust_module_of
+from neurozoo.environments.gymnasium_games import TRUSTED_MODULES, gymnasium_spaces, trust_module_of
 from neurozoo.environments.gymnasium_world import GymnasiumWorld
 from neurozoo.environments.protocols import protocol_of
 

@@ -21,7 +21,7 @@ def random_episode(environment, *, noops, seed, max_steps=200):
     seen = [environment.reset(noops=noops, seed=seed)]
     rewards = []
     while not environment.is_done and environment.steps < max_steps:
-        observation, reward, _ = environment.step(int(generator.integers(environment.num_actions)))
+        observation, reward, _ = environment.step(int(generator.integers(environment.num_outputs)))
         seen.append(observation)
         rewards.append(reward)
     return np.array(seen), np.array(rewards)
@@ -56,7 +56,7 @@ def test_machado2018_equals_the_vector_environment_of_ale_py_up_to_one_grey_leve
             difference = np.abs(levels - np.moveaxis(expected[0].astype(int), 0, -1))
             assert difference.max() <= 1
             differing.append(difference.mean())
-            action = int(generator.integers(ours.num_actions))
+            action = int(generator.integers(ours.num_outputs))
             observation, reward, done = ours.step(action)
             expected, rewards, terminated, truncated, _ = theirs.step(np.array([action]))
             assert (reward, done) == (rewards[0], bool(terminated[0] or truncated[0]))
@@ -72,7 +72,7 @@ def published_score(environment, noise, data_dir):
     from neurozoo.networks.catalogue import get_network
 
     record = read_genome(data_dir / "uber_frostbite_genome.json")
-    layout = get_network(record.model).layout(environment.num_actions)
+    layout = get_network(record.model).layout(environment.num_outputs)
     model = layout.keras_model(decode(record.genome, noise=noise, layout=layout))
     logits = tf.function(lambda batch: model(batch, training=False))
     observation, score = environment.reset(noops=1), 0.0
@@ -98,7 +98,7 @@ def test_an_episode_depends_on_noops_and_seed_alone_and_not_on_what_was_played_b
 def test_the_seed_decides_which_actions_stick():
     environment = AtariEnvironment("breakout", MACHADO)
     generator = np.random.default_rng(0)
-    actions = generator.integers(environment.num_actions, size=60)
+    actions = generator.integers(environment.num_outputs, size=60)
     ends = []
     for seed in (0, 1):
         environment.reset(seed=seed)
@@ -172,7 +172,7 @@ def grey_in_order(frame):
 @pytest.mark.parametrize(("grey", "levels"), [(grey_in_order, 0), (grey_as_published, 1)])
 def test_uber2017_equals_the_published_chain_of_wrappers_frame_by_frame(game, grey, levels):
     environment, theirs = AtariEnvironment(game, get_protocol("uber2017")), WrappersOf2017(game, grey=grey)
-    actions = np.random.default_rng(0).integers(environment.num_actions, size=60)
+    actions = np.random.default_rng(0).integers(environment.num_outputs, size=60)
     pairs = [(environment.reset(noops=7), theirs.reset(7))]
     pairs += [(environment.step(int(action))[0], theirs.step(action)) for action in actions]
     for step, (ours, expected) in enumerate(pairs):

@@ -1,9 +1,14 @@
+from pathlib import Path
+
 import pytest
+import yaml
+from neurozoo.environments.game_titles import game_title
 from neurozoo.environments.games import (
     action_codes,
     action_names,
     check_behaviour,
     check_game,
+    expand_games,
     game_names,
     reference_scores,
     rom_path,
@@ -61,6 +66,9 @@ def test_names_and_codes_of_minimal_actions_belong_together():
     ("call", "complaint"),
     [
         (lambda: check_game("pnog"), "game 'pnog' is unknown; did you mean 'pong'"),
+        (lambda: check_game("all"), "'all' is a list of games, for the games of an experiment"),
+        (lambda: check_game("FrostbiteNoFrameskip-v4"), "this is Gymnasium's id of it. Write 'frostbite'"),
+        (lambda: check_game("ALE/MsPacman-v5"), "this is Gymnasium's id of it. Write 'ms_pacman'"),
         (lambda: check_game("combat"), "'combat' is for several players, but the emulator plays with one"),
         (lambda: check_game("Pong"), "game 'Pong' is unknown; did you mean 'pong'"),
         (lambda: check_game(["pong"]), "is unknown"),
@@ -119,3 +127,30 @@ def test_reference_scores_are_random_then_human():
 def test_a_game_or_behaviour_that_cannot_be_used_is_refused(call, complaint):
     with pytest.raises(NeurozooError, match=complaint):
         call()
+
+
+def test_lists_stand_for_their_games_each_of_them_once():
+    games = ["qbert", "battle_zone", "double_dunk", "name_this_game", "phoenix", "gym.CartPole-v1"]
+    assert expand_games(["qbert", "atari5", "gym.CartPole-v1"]) == games
+    for name, count in (("all", len(game_names())), ("atari57", 57), ("atari5", 5), ("published13", 13)):
+        games = expand_games([name])
+        assert len(games) == len(set(games)) == count
+        assert set(games) <= set(game_names())
+
+
+def test_the_published_list_is_that_of_its_experiment():
+    experiments = yaml.safe_load((Path(__file__).parents[3] / "config/published_ga.yaml").read_text())["experiments"]
+    assert experiments["published_ga"]["games"] == expand_games(["published13"])
+
+
+@pytest.mark.parametrize(
+    ("game", "title"),
+    [
+        ("ms_pacman", "Ms. Pac-Man"),
+        ("space_invaders", "Space Invaders"),
+        ("gym.CartPole-v1", "CartPole-v1"),
+        ("river_crossing", "River crossing"),
+    ],
+)
+def test_games_are_named_as_people_write_them(game, title):
+    assert game_title(game) == title

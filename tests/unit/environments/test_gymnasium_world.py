@@ -6,7 +6,7 @@ import gymnasium
 import numpy as np
 import pytest
 from neurozoo.environments import gymnasium_world, make_world
-from neurozoo.environments.games import gymnasium_spaces
+from neurozoo.environments.gymnasium_games import gymnasium_spaces
 from neurozoo.environments.protocols import output_names, protocol_of
 from neurozoo.errors import NeurozooError
 

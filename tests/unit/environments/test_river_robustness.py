@@ -14,7 +14,6 @@ from neurozoo.environments.river_robustness import (
     wilson_interval,
     world_seeds,
 )
-from neurozoo.errors import NeurozooError
 
 FIXED = get_protocol("river_fixed", observation="greyscale")
 FAITHFUL = get_protocol("river_faithful", observation="greyscale")
@@ -97,8 +96,6 @@ def test_a_summary_counts_steps_of_solved_worlds_and_causes_of_the_others():
     }  # fmt: skip
     assert summary["solved"] + sum(summary[cause] for cause in CAUSES) == summary["worlds"]
     assert summarise(found[3:])["mean_steps"] is None
-    with pytest.raises(NeurozooError, match="one width"):
-        summarise([*found, Outcome(2, 0, True, 1, "")])
 
 
 def test_the_interval_of_a_share_is_wilsons():

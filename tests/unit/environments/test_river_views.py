@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from neurozoo.environments.river_crossing import EMPTY, RESOURCE, STONE, TRAP, WATER, RiverCrossing, RiverRules
-from neurozoo.environments.river_views import picture, text, view
+from neurozoo.environments.river_world import picture, text, view
 
 CELLS = {(3, 4): RESOURCE, (5, 6): STONE, (7, 8): WATER, (9, 10): TRAP}  # by (column, row)
 

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 from neurozoo.agents.frozen import open_frozen
-from neurozoo.environments.games import TRUSTED_MODULES, check_game, trust_module_of
+from neurozoo.environments.games import check_game
+from neurozoo.environments.gymnasium_games import TRUSTED_MODULES, trust_module_of
 from neurozoo.environments.gymnasium_world import GymnasiumWorld
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError

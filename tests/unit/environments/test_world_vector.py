@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from neurozoo.algorithms.registry import get_algorithm
 from neurozoo.environments import make_world
-from neurozoo.environments.games import gymnasium_spaces
+from neurozoo.environments.gymnasium_games import gymnasium_spaces
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.environments.vector_environments import make_vector_environment
 from neurozoo.environments.world_vector import WorldVectorEnvironment

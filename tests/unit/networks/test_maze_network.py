@@ -64,9 +64,7 @@ def test_an_unroll_is_as_many_steps_and_forgets_where_episodes_begin():
         np.testing.assert_allclose(values[step], baseline[:, 0], atol=2e-5)
 
 
-def test_initial_weights_are_those_of_the_agent():
-    drawn = RecurrentAgent.draw(np.random.default_rng(4), num_actions=3)
-    np.testing.assert_array_equal(drawn.theta, MAZE.layout(3).draw(np.random.default_rng(4), "orthogonal"))
+def test_cells_are_remembered_at_first():
     forget = MAZE.layout(3).split(MAZE.layout(3).draw(np.random.default_rng(4), "fan_in"))["lstm/b"]
     assert forget.reshape(4, 256).sum(axis=1).tolist() == [0, 256, 0, 0]
 

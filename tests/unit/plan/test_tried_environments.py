@@ -3,7 +3,7 @@
 import gymnasium
 import numpy as np
 import pytest
-from neurozoo.environments.games import gymnasium_spaces
+from neurozoo.environments.gymnasium_games import gymnasium_spaces
 from neurozoo.errors import NeurozooError
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.tried_environments import try_environments

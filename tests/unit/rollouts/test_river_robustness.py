@@ -9,7 +9,7 @@ from neurozoo.agents.frozen import open_frozen
 from neurozoo.environments import make_world
 from neurozoo.environments.river_crossing import RiverCrossing, RiverRules
 from neurozoo.environments.river_robustness import CAUSES, world_seeds
-from neurozoo.environments.river_views import view
+from neurozoo.environments.river_world import view
 from neurozoo.errors import NeurozooError
 from neurozoo.rollouts.river_robustness import as_table, measure_robustness
 

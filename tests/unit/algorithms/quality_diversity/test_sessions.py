@@ -16,7 +16,7 @@ from neurozoo.algorithms.results import read_archive
 from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.environments.level_domains import get_level_domain
 from neurozoo.environments.mazes.domain import MazeDomain
-from neurozoo.environments.mazes.recurrent_agent import RecurrentAgent
+from neurozoo.environments.mazes.recurrent_agent import layout
 from neurozoo.errors import NeurozooError
 from neurozoo.plan.configuration import check_config
 from neurozoo.records.level_table import read_levels
@@ -227,9 +227,14 @@ def test_predictions_that_are_not_finite_end_the_run(tmp_path):
 # ---- trained agents
 
 
+def write_agent(path, seed):
+    network = layout(3)
+    np.savez(path, **network.split(network.draw(np.random.default_rng(seed), "orthogonal")))
+
+
 def test_a_trained_agent_is_sent_into_levels(tmp_path, ops):
     agent = tmp_path / "agent.npz"
-    RecurrentAgent.draw(np.random.default_rng(0), num_actions=3).write(agent)
+    write_agent(agent, seed=0)
     given = {"agent": str(agent), "evaluations": 6, "num_episodes": 2, "num_envs": 2}
     run_dirs = [
         trained(tmp_path / str(threads), "domain_randomization", ops=ops, threads=threads, **given)
@@ -241,7 +246,7 @@ def test_a_trained_agent_is_sent_into_levels(tmp_path, ops):
     assert not levels["failed"].any()
     corrected = correct_archive(run_dirs[0], tmp_path / "corrected.json", ops=ops)
     assert corrected["elites"] <= 6
-    RecurrentAgent.draw(np.random.default_rng(1), num_actions=3).write(agent)
+    write_agent(agent, seed=1)
     with pytest.raises(NeurozooError, match=r"The agent .*agent\.npz has changed since .* was trained"):
         correct_archive(run_dirs[0], tmp_path / "corrected.json", ops=ops)
     with pytest.raises(NeurozooError, match=r"agent\.npz is played by the op, but none was given. Build it"):
@@ -260,14 +265,13 @@ def test_a_trained_agent_is_sent_into_levels(tmp_path, ops):
 @pytest.mark.parametrize("is_gone", [False, True])
 def test_a_run_has_one_agent_from_its_beginning_to_its_end(tmp_path, ops, monkeypatch, is_gone):
     agent, evaluate, batches = tmp_path / "agent.npz", LevelSearchSession._evaluate, []
-    first, second = (RecurrentAgent.draw(np.random.default_rng(seed), num_actions=3) for seed in (0, 1))
-    first.write(agent)
+    write_agent(agent, seed=0)
     given = {"agent": str(agent), "evaluations": 8, "num_episodes": 2, "num_envs": 2, "batch_size": 2}
 
     def replacing(self, *arguments):
         batches.append(1)
         if len(batches) == 3:
-            agent.unlink() if is_gone else second.write(agent)
+            agent.unlink() if is_gone else write_agent(agent, seed=1)
         return evaluate(self, *arguments)
 
     whole = trained(tmp_path / "whole", "domain_randomization", ops=ops, **given)
@@ -276,7 +280,7 @@ def test_a_run_has_one_agent_from_its_beginning_to_its_end(tmp_path, ops, monkey
         patch.setattr(LevelSearchSession, "_evaluate", replacing)
         with pytest.raises(NeurozooError, match=sentence):
             trained(tmp_path / "run", "domain_randomization", ops=ops, **given)
-    first.write(agent)
+    write_agent(agent, seed=0)
     check_same(trained(tmp_path / "run", "domain_randomization", ops=ops, **given), whole)
 
 

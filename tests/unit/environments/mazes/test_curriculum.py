@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from neurozoo.environments.mazes.curriculum import PHASES, draw_level, phase_at, reachable_cells
+from neurozoo.environments.mazes.curriculum import PHASES, Curriculum, draw_level, reachable_cells
 from neurozoo.environments.mazes.endpoints import SIDE, find_endpoints
 
 
@@ -22,7 +22,7 @@ def slowly_reachable(walls, start):
 
 @pytest.mark.parametrize(("progress", "phase"), [(0, 0), (0.099, 0), (0.1, 1), (0.7, 1), (1, 1)])
 def test_phases_follow_each_other(progress, phase):
-    assert phase_at(progress) == PHASES[phase]
+    assert Curriculum(1000).phase_after(1000 * progress) == PHASES[phase]
 
 
 def test_every_maze_can_be_solved_and_has_the_walls_of_its_phase():

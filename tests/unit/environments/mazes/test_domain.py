@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 from neurozoo.environments.level_domains import Play, check_agent, get_level_domain
+from neurozoo.environments.mazes.agents import WallFollower
 from neurozoo.environments.mazes.domain import _drawn
 from neurozoo.environments.mazes.endpoints import SIDE, find_endpoints
 from neurozoo.environments.mazes.simulator import play
-from neurozoo.environments.mazes.wall_follower import WallFollower
 from neurozoo.errors import NeurozooError
 
 MAZE = get_level_domain("maze")

@@ -67,8 +67,3 @@ def test_an_open_maze_is_as_long_as_its_diagonal():
 
 def test_no_mazes_have_no_endpoints():
     assert len(find_endpoints(np.zeros((0, SIDE, SIDE), bool)).start) == 0
-
-
-def test_mazes_of_another_size_are_refused():
-    with pytest.raises(ValueError, match=r"shape \(mazes, 16, 16\), but have \(1, 8, 8\)"):
-        find_endpoints(np.zeros((1, 8, 8), bool))

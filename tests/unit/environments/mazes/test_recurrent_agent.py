@@ -3,12 +3,13 @@ import math
 import keras
 import numpy as np
 import pytest
-from neurozoo.environments.mazes.recurrent_agent import MULTIPLY_ADDS, RecurrentAgent, choose, shapes
+from neurozoo.environments.mazes.recurrent_agent import RecurrentAgent, choose, layout, shapes
 from neurozoo.errors import NeurozooError
 
 
 def agent(seed=0, num_actions=7):
-    return RecurrentAgent.draw(np.random.default_rng(seed), num_actions=num_actions)
+    network = layout(num_actions)
+    return RecurrentAgent(network.split(network.draw(np.random.default_rng(seed), "orthogonal")))
 
 
 def test_the_network_has_the_published_layers():
@@ -22,10 +23,7 @@ def test_the_network_has_the_published_layers():
     assert count("lstm") == 416_768 - 1024  # PyTorch has the biases twice
     assert count("actor", "policy") == 8224 + 231
     assert count("critic", "baseline") == 8224 + 33
-    assert len(agent().theta) == 433_953 - 1024
-    # 9 positions of the convolution; the direction, the LSTM and the actor once each
-    of_step = 9 * sizes["view/w"] + sum(sizes[f"{name}/w"] for name in ("direction", "lstm", "actor", "policy"))
-    assert of_step + sizes["lstm/u"] == MULTIPLY_ADDS
+    assert len(agent().op_parameters) == 433_953 - 1024
 
 
 def test_the_twin_answers_as_keras_does():

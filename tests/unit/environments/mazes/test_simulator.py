@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from neurozoo.environments.mazes.agents import WallFollower
 from neurozoo.environments.mazes.endpoints import SIDE, find_endpoints
 from neurozoo.environments.mazes.simulator import (
     FORWARD,
@@ -11,7 +12,6 @@ from neurozoo.environments.mazes.simulator import (
     play,
     reward_at,
 )
-from neurozoo.environments.mazes.wall_follower import WallFollower
 
 AHEAD = {0: (1, 0), 1: (0, 1), 2: (-1, 0), 3: (0, -1)}  # (column, row)
 

@@ -1,24 +1,32 @@
+from dataclasses import replace
+
 import numpy as np
-import pytest
 from neurozoo.agents.policies import NetworkOutputs
 from neurozoo.algorithms.impala.actor import Actor
 from neurozoo.algorithms.impala.rollouts import Rollout
-from neurozoo.environments.mazes.curriculum import Phase, draw_level
+from neurozoo.environments.mazes.curriculum import Curriculum, Phase, draw_level
 from neurozoo.environments.mazes.simulator import MazeEpisodes, reward_at
 from neurozoo.environments.mazes.vector import MazeVectorEnvironment
+from neurozoo.environments.protocols import protocol_of
 from neurozoo.networks.maze_network import MAZE_OBSERVATION
 
 CLOSE = Phase(1.0, 0.5, 0.75, 0.0)  # a goal that random walks find
+PROTOCOL = protocol_of("maze")
 
 
-def level_of(index, episode, played):
-    return draw_level(np.random.default_rng([index, episode]), CLOSE)
+def seed_of(index, episode):
+    return 1000 * index + episode
+
+
+def environments(count, *, limit):
+    protocol = replace(PROTOCOL, max_frames=limit)
+    return MazeVectorEnvironment(protocol, count=count, seed_of=seed_of, curriculum=Curriculum(1, (CLOSE,)))
 
 
 def play(environment, steps, rng):
     """Walks at random, and yields what is known before each step and what follows."""
     for _ in range(steps):
-        before = environment.image, environment.direction.copy(), environment.cell, environment.episodes.copy()
+        before = environment.stacks, environment.get_arrays()["cell"], environment.episodes.copy()
         actions = rng.choice(3, size=environment.count, p=[0.2, 0.2, 0.6])
         environment.send(actions)
         step = environment.receive()
@@ -27,19 +35,20 @@ def play(environment, steps, rng):
 
 
 def test_each_environment_plays_its_episodes_one_after_the_other():
-    environment = MazeVectorEnvironment(6, level_of, time_limit=60)
+    environment = environments(6, limit=60)
     known = list(play(environment, 400, np.random.default_rng(0)))
     ends = {"over": 0, "cut": 0}
     for index in range(6):
         episode, alone = -1, None
-        for (image, direction, cell, episodes), actions, step in known:
+        for (stacks, cell, episodes), actions, step in known:
             if episodes[index] != episode:
                 assert episodes[index] == episode + 1
-                episode, level = episodes[index], level_of(index, episodes[index], 0)
+                episode, seed = episodes[index], seed_of(index, int(episodes[index]))
+                level = draw_level(np.random.default_rng(seed), CLOSE)
                 start = (np.array([each]) for each in (level.start, level.goal, level.direction))
                 alone = MazeEpisodes(level.walls[None], *start)
-            np.testing.assert_array_equal(image[index], alone.image[0])
-            assert (direction[index], cell[index]) == (alone.direction[0], alone.cell[0])
+            np.testing.assert_array_equal(stacks[index].transpose(1, 2, 0), alone.observation[0])
+            assert cell[index] == alone.cell[0]
             is_over = alone.step(actions[index : index + 1])[0]
             assert (step.is_over[index], step.is_cut[index]) == (is_over, not is_over and alone.steps == 60)
             expected = reward_at(alone.steps, time_limit=60) if is_over else 0
@@ -50,10 +59,10 @@ def test_each_environment_plays_its_episodes_one_after_the_other():
 
 
 def test_the_state_continues_the_same_episodes():
-    whole = MazeVectorEnvironment(4, level_of, time_limit=50)
+    whole = environments(4, limit=50)
     list(play(whole, 130, np.random.default_rng(1)))
     state, arrays = whole.get_state(), whole.get_arrays()
-    again = MazeVectorEnvironment(4, level_of, time_limit=50)
+    again = environments(4, limit=50)
     again.set_state(state, arrays)
     pairs = zip(play(whole, 100, np.random.default_rng(2)), play(again, 100, np.random.default_rng(2)), strict=True)
     for (before, _, step), (same, _, same_step) in pairs:
@@ -77,19 +86,13 @@ class Walker:
 
 
 def test_the_actor_of_impala_fills_rollouts_with_image_and_direction():
-    environment = MazeVectorEnvironment(5, level_of, time_limit=30)
+    environment = environments(5, limit=30)
     actor = Actor(environment, Walker(), ends_with_lives=False)
     rollout = Rollout(length=40, num_envs=5, observation_shape=MAZE_OBSERVATION, num_actions=3)
     actor.begin(rollout)
     games = []
     for step in range(40):
-        np.testing.assert_array_equal(rollout.observations[step][..., :3], environment.image)
-        np.testing.assert_array_equal(rollout.observations[step][:, 2, 2, 3], environment.direction)
+        np.testing.assert_array_equal(rollout.observations[step], environment.stacks.transpose(0, 2, 3, 1))
         games += actor.play(rollout, step, np.random.default_rng(step))
     assert len(games) >= 5
     assert rollout.is_last.sum() == len(games)
-
-
-def test_other_numbers_of_actions_are_refused():
-    with pytest.raises(ValueError, match="num_actions should be 3 or 7, but is 4"):
-        MazeVectorEnvironment(1, level_of, num_actions=4)

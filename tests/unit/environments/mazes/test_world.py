@@ -3,10 +3,10 @@ from dataclasses import replace
 import numpy as np
 from neurozoo.environments import make_world
 from neurozoo.environments.episode_seeds import RANGES, is_for_test
+from neurozoo.environments.mazes.agents import WallFollower
 from neurozoo.environments.mazes.curriculum import Curriculum, Phase
 from neurozoo.environments.mazes.endpoints import find_endpoints
-from neurozoo.environments.mazes.vector import seeded_mazes
-from neurozoo.environments.mazes.wall_follower import WallFollower
+from neurozoo.environments.mazes.vector import MazeVectorEnvironment
 from neurozoo.environments.protocols import protocol_of
 
 PROTOCOL = protocol_of("maze")
@@ -15,7 +15,7 @@ FIRST_TEST = RANGES["test"][0]
 
 def test_a_world_plays_what_the_vector_environment_plays():
     seeds = [FIRST_TEST + 5, FIRST_TEST + 9]
-    environment = seeded_mazes(PROTOCOL, count=2, seed_of=lambda index, episode: seeds[index])
+    environment = MazeVectorEnvironment(PROTOCOL, count=2, seed_of=lambda index, episode: seeds[index])
     worlds = [make_world("maze", PROTOCOL) for _ in seeds]
     seen = [world.reset(seed=seed) for world, seed in zip(worlds, seeds, strict=True)]
     rng = np.random.default_rng(0)
@@ -53,8 +53,10 @@ def test_the_goal_is_rewarded_by_how_soon_it_is_reached():
 def test_mazes_of_tests_have_seeds_of_their_own_and_are_those_of_evaluations():
     easy = Phase(1.0, 0.0, 0.01, 0.0)
     curriculum = Curriculum(100, (easy,))
-    training = seeded_mazes(PROTOCOL, count=20, seed_of=lambda index, episode: index, curriculum=curriculum)
-    tests = seeded_mazes(PROTOCOL, count=20, seed_of=lambda index, episode: FIRST_TEST + index, curriculum=curriculum)
+    training = MazeVectorEnvironment(PROTOCOL, count=20, seed_of=lambda index, episode: index, curriculum=curriculum)
+    tests = MazeVectorEnvironment(
+        PROTOCOL, count=20, seed_of=lambda index, episode: FIRST_TEST + index, curriculum=curriculum
+    )
     assert training.get_arrays()["walls"].mean() < 0.02
     walls = tests.get_arrays()["walls"]
     assert 0.2 < walls.mean() < 0.4
@@ -64,7 +66,9 @@ def test_mazes_of_tests_have_seeds_of_their_own_and_are_those_of_evaluations():
 
 def test_mazes_become_harder_while_agents_learn():
     phases = (Phase(0.5, 0.0, 0.001, 0.0), Phase(1.0, 0.3, 0.4, 1.0))
-    environment = seeded_mazes(PROTOCOL, count=3, seed_of=lambda *place: sum(place), curriculum=Curriculum(10, phases))
+    environment = MazeVectorEnvironment(
+        PROTOCOL, count=3, seed_of=lambda *place: sum(place), curriculum=Curriculum(10, phases)
+    )
     for steps, is_hard in ((4, False), (1, True), (30, True)):
         for _ in range(steps):
             environment.send(np.zeros(3, int))

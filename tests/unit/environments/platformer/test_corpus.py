@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from neurozoo.environments.platformer import tiles as t
 from neurozoo.environments.platformer.chunks import CHUNKS, GROUND_ROW, WIDTH, ground
-from neurozoo.environments.platformer.corpus import LENGTH, _windows, draw_corpus, draw_long_level
+from neurozoo.environments.platformer.corpus import LENGTH, draw_corpus, draw_long_level, draw_windows
 from neurozoo.environments.platformer.simulator import WON, play
 
 # Section 13.5 of the description: percent of all tiles
@@ -21,7 +21,7 @@ def library(ops, monkeypatch):
 
 @pytest.fixture(scope="module")
 def windows():
-    return _windows(np.random.default_rng(0), 3000)
+    return draw_windows(np.random.default_rng(0), 3000)
 
 
 def test_tiles_are_as_frequent_as_in_the_original(windows):

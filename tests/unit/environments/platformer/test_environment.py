@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 from neurozoo.environments import make_world
-from neurozoo.environments.games import check_game, gymnasium_spaces
+from neurozoo.environments.games import check_game
+from neurozoo.environments.gymnasium_games import gymnasium_spaces
 from neurozoo.environments.platformer.environment import PlatformerEnvironment
 from neurozoo.environments.platformer.senses import ACTIONS, TICKS_PER_STEP
 from neurozoo.environments.platformer.simulator import WON, replay

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neurozoo.agents.policies import ACTION_RULES
-from neurozoo.environments.games import UntrustedModuleError, check_game
+from neurozoo.environments.games import check_game
+from neurozoo.environments.gymnasium_games import UntrustedModuleError
 from neurozoo.environments.observations import ObservationShape, brightest, observation_shape
 from neurozoo.environments.protocols import Protocol, has_continuous_outputs
 from neurozoo.errors import NeurozooError

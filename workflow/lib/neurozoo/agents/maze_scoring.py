@@ -12,7 +12,8 @@ import numpy as np
 
 from neurozoo.environments.episode_seeds import draw_seed
 from neurozoo.environments.level_domains import Play, check_agent
-from neurozoo.environments.mazes.domain import MazeDomain, make_agent
+from neurozoo.environments.mazes.agents import make_agent
+from neurozoo.environments.mazes.domain import MazeDomain
 from neurozoo.environments.mazes.endpoints import SIDE
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neurozoo.environments.single_frame import largest
+from neurozoo.environments.world import largest
 
 State = tuple[np.ndarray, ...]  # what a network remembers: (batch, ...) each; () for a network without memory
 

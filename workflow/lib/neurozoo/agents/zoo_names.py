@@ -2,7 +2,8 @@
 
 import re
 
-from neurozoo.environments.games import GYMNASIUM_PREFIX, game_names, world_of
+from neurozoo.environments.games import game_names, world_of
+from neurozoo.environments.gymnasium_games import GYMNASIUM_PREFIX
 from neurozoo.errors import NeurozooError
 
 _SUFFIX = "NoFrameskip-v4"

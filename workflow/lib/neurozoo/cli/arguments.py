@@ -208,7 +208,7 @@ def protocol_choices(options: argparse.Namespace) -> dict[str, Any]:
 
 def named_game(text: str) -> str:
     """Returns the name of a game. The module of an environment may be imported, because the user names it here."""
-    from neurozoo.environments.games import trust_module_of
+    from neurozoo.environments.gymnasium_games import trust_module_of
 
     trust_module_of(text)
     return text

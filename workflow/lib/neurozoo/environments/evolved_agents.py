@@ -8,20 +8,13 @@ import numpy as np
 from neurozoo.errors import NeurozooError
 from neurozoo.files import parse_json
 from neurozoo.networks.catalogue import get_network
-from neurozoo.networks.description import Layout
 from neurozoo.networks.numpy_networks import dense_network
 
 _LONGEST = 80  # characters of a value in messages
 
 
 class TrainedWeights(NamedTuple):
-    """What the checkpoint of a run says of its agent.
-
-    Attributes:
-        model: Name of the network.
-        num_actions: Number of actions.
-        theta: The weights, one after the other; not checked.
-    """
+    """What the checkpoint of a run says of its agent; `theta` is not checked."""
 
     model: str
     num_actions: int
@@ -31,13 +24,9 @@ class TrainedWeights(NamedTuple):
 def trained_weights(arrays: Mapping[str, np.ndarray], *, game: str, actions: range) -> TrainedWeights:
     """Reads the arrays of a run's `checkpoint.npz`.
 
-    Args:
-        arrays: Of the file.
-        game: The game that the agent should have been trained in.
-        actions: How many actions the agent may have.
-
     Raises:
-        NeurozooError, LookupError, ValueError: They are not those of a checkpoint, or game or actions are others.
+        NeurozooError, LookupError, ValueError: They are not those of a checkpoint, or of another game, or the number of
+            actions is not in `actions`.
     """
     about = parse_json(str(arrays["about"]))
     trained_in, model, num_actions = (
@@ -53,24 +42,16 @@ def trained_weights(arrays: Mapping[str, np.ndarray], *, game: str, actions: ran
     return TrainedWeights(str(model)[:_LONGEST], num_actions, arrays["theta"])
 
 
-def dense_layout(model: str, num_actions: int, observation_shape: tuple[int, int, int]) -> Layout:
-    """Returns the layout of a network of dense layers.
+def dense_outputs(agent: TrainedWeights, observation_shape: tuple[int, int, int]) -> Callable[[np.ndarray], np.ndarray]:
+    """Returns the function of an agent's network; see `dense_network`.
 
     Raises:
-        NeurozooError: The network is unknown, has other layers, or scales observations by their statistics.
+        NeurozooError: The network is unknown, has other layers than dense ones, or scales observations by their
+            statistics; or the weights are others, or not finite.
     """
-    layout = get_network(model).layout(num_actions, observation_shape)
+    layout, theta = get_network(agent.model).layout(agent.num_actions, observation_shape), agent.theta
     if layout.needs_statistics or any(layer.kind != "dense" for layer in layout.network.layers):
-        raise NeurozooError(f"It should be of a network of dense layers, but is of {model!r}.")
-    return layout
-
-
-def dense_outputs(layout: Layout, theta: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """Returns the function of a network; see `dense_network`.
-
-    Raises:
-        NeurozooError: The weights are others, or not finite.
-    """
+        raise NeurozooError(f"It should be of a network of dense layers, but is of {agent.model!r}.")
     if theta.shape != (layout.parameter_count,) or theta.dtype != np.float32 or not np.isfinite(theta).all():
         raise NeurozooError(
             f"The weights of {layout.network.name!r} with {layout.num_actions} actions should be "

@@ -1,5 +1,7 @@
 """Names of games as people write them, such as "Ms. Pac-Man" for `ms_pacman`."""
 
+from neurozoo.environments.gymnasium_games import GYMNASIUM_PREFIX
+
 _OWN = {
     "atlantis2": "Atlantis II",
     "darkchambers": "Dark Chambers",
@@ -26,15 +28,10 @@ _OWN = {
     "river_crossing": "River crossing",
     "hard_maze": "Hard maze",
 }
-_GYMNASIUM = "gym."
 
 
 def game_title(game: str) -> str:
-    """Returns the name of a game for people; unknown ids get capital letters, Gymnasium's keep their own spelling.
-
-    Args:
-        game: An id such as `ms_pacman`, `river_crossing` or `gym.CartPole-v1`.
-    """
-    if game.startswith(_GYMNASIUM):
-        return game.removeprefix(_GYMNASIUM)
+    """Returns the name of a game for people; unknown ids get capital letters, Gymnasium's keep their own spelling."""
+    if game.startswith(GYMNASIUM_PREFIX):
+        return game.removeprefix(GYMNASIUM_PREFIX)
     return _OWN.get(game) or game.replace("_", " ").title()

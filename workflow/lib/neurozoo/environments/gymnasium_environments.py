@@ -9,7 +9,7 @@ from gymnasium import spaces
 from neurozoo.environments.games import RIVER_ACTIONS
 from neurozoo.environments.hard_maze import HardMaze
 from neurozoo.environments.river_crossing import RiverCrossing, RiverRules
-from neurozoo.environments.river_views import SHAPES, picture, text, view
+from neurozoo.environments.river_world import SHAPES, picture, text, view
 from neurozoo.errors import NeurozooError, unknown_name
 
 STACK = 4  # planes in a `pixels` observation
@@ -100,13 +100,11 @@ class RiverCrossingEnvironment(gymnasium.Env):
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
         """Plays one step; see `gymnasium.Env.step`."""
         before, failures = self.river.levels_solved, len(self.river.final_positions)
-        reward = self.river.step(int(action))
+        self.river.step(int(action))
         if self._reward != "final":
             reward = float(self.river.levels_solved - before)
-        elif self.river.is_over:
-            reward = float(self.river.fitness)
         else:
-            reward = 0.0
+            reward = float(self.river.fitness) if self.river.is_over else 0.0
         is_truncated = False
         if self._reward == "sparse1" and not reward and len(self.river.final_positions) > failures:
             is_truncated = self.river.cause == "age"
@@ -141,14 +139,7 @@ class HardMazeEnvironment(gymnasium.Env):
     metadata = METADATA
 
     def __init__(self, *, render_mode: Literal["rgb_array", "ansi"] | None = None):
-        """Makes the environment.
-
-        Args:
-            render_mode: What `render` returns: `rgb_array`, (400, 400, 3); `ansi`, text; or None.
-
-        Raises:
-            NeurozooError: The render mode is unknown.
-        """
+        """Makes the environment; `render` returns (400, 400, 3) with `rgb_array`, text with `ansi`."""
         if render_mode not in (None, *METADATA["render_modes"]):
             raise unknown_name("render_mode", str(render_mode), METADATA["render_modes"])
         self.render_mode = render_mode

@@ -4,15 +4,16 @@ import contextlib
 import math
 import sys
 import traceback
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import gymnasium
 import numpy as np
 
-from neurozoo.environments.games import close_environment, gymnasium_id
+from neurozoo.environments.gymnasium_games import close_environment, gymnasium_id
 from neurozoo.environments.protocols import Protocol
-from neurozoo.environments.single_frame import SingleFrameWorld, largest
+from neurozoo.environments.world import SingleFrameWorld, largest
 from neurozoo.errors import NeurozooError
 
 LONG_EPISODE = 100_000  # steps after which a missing limit is told
@@ -32,9 +33,8 @@ class GymnasiumWorld(SingleFrameWorld):
         self._is_closed = False
         self._can_draw = self._environment.render_mode is not None
         self._screen_shape: tuple[int, int, int] | None = None  # known when something has been drawn
-        self._seed = 0  # of the episode
         try:
-            self._start(0)  # refuses observations that are not those of the space
+            self._start(0, 0)  # refuses observations that are not those of the space
         except BaseException:
             self.close()
             raise
@@ -74,53 +74,44 @@ class GymnasiumWorld(SingleFrameWorld):
         _say_black(self.game, f"render should give a picture of shape (height, width, 3), but gives {picture.shape}")
         return None
 
-    def _start(self, seed: int) -> None:
+    def _start(self, seed: int, noops: int) -> None:
         self._seed = seed
-        try:
+        with self._placed(step=0):
             begun = self._environment.reset(seed=seed)
             if not isinstance(begun, tuple) or len(begun) != 2:
                 raise NeurozooError(f"reset of {self.game!r} returns {type(begun).__name__}. Mend it: {_API}.")
             self._seen = self._checked(begun[0])
-        except Exception as error:
-            self._place(error, 0)
-            raise
 
     def _play(self, outputs: np.ndarray, is_last: bool) -> tuple[float, bool]:
+        space = self._environment.action_space
+        with self._placed(step=self.steps + 1):
+            if isinstance(space, gymnasium.spaces.Discrete):
+                action: int | np.ndarray = largest(outputs)
+            else:
+                assert isinstance(space, gymnasium.spaces.Box)  # `gymnasium_spaces` refuses other spaces
+                action = np.clip(np.nan_to_num(outputs), space.low, space.high).astype(space.dtype)
+            seen, reward, is_terminated, is_truncated, _ = self._environment.step(action)
+            self._seen = self._checked(seen)
+            self.is_truncated = bool(is_truncated and not is_terminated)
+            if self.steps == LONG_EPISODE and not getattr(self._environment.spec, "max_episode_steps", None):
+                _say_long(self.game)
+            return self._checked_reward(reward), bool(is_terminated or is_truncated)
+
+    @contextlib.contextmanager
+    def _placed(self, *, step: int) -> Iterator[None]:
+        """Lets an error say in which step of which episode it happened, so that it can be repeated."""
         try:
-            return self._step(outputs)
+            yield
         except Exception as error:
-            self._place(error, self.steps + 1)
+            place = f"This happened in step {step} of the episode with seed {self._seed} of {self.game!r}."
+            if isinstance(error, NeurozooError):
+                error.args = (f"{error} {place}",)
+            else:
+                error.add_note(place)
             raise
 
-    def _place(self, error: Exception, step: int) -> None:
-        """Lets an error say in which step of which episode it happened, so that it can be repeated."""
-        place = f"This happened in step {step} of the episode with seed {self._seed} of {self.game!r}."
-        if isinstance(error, NeurozooError):
-            error.args = (f"{error} {place}",)
-        else:
-            error.add_note(place)
-
-    def _step(self, outputs: np.ndarray) -> tuple[float, bool]:
-        space = self._environment.action_space
-        if isinstance(space, gymnasium.spaces.Discrete):
-            action: int | np.ndarray = largest(outputs)
-        else:
-            assert isinstance(space, gymnasium.spaces.Box)  # the constructor refuses other spaces
-            action = np.clip(np.nan_to_num(outputs), space.low, space.high).astype(space.dtype)
-        seen, reward, is_terminated, is_truncated, _ = self._environment.step(action)
-        self._seen = self._checked(seen)
-        self.is_truncated = bool(is_truncated and not is_terminated)
-        if self.steps == LONG_EPISODE and not getattr(self._environment.spec, "max_episode_steps", None):
-            _say_long(self.game)
-        return self._checked_reward(reward), bool(is_terminated or is_truncated)
-
     def _checked(self, seen: object) -> np.ndarray:
-        """Returns an observation that is what the environment's space says.
-
-        Raises:
-            NeurozooError: It has another shape, is a picture that does not consist of bytes, or has numbers that are
-                not finite.
-        """
+        """Returns an observation that is what the environment's space says, and finite."""
         array, space = np.asarray(seen), self._environment.observation_space
         if array.shape != space.shape or (self.shape.height > 1 and array.dtype != np.uint8):
             raise NeurozooError(
@@ -175,11 +166,8 @@ def try_environment(game: str, protocol: Protocol) -> str | None:
         NeurozooError: The environment raises an error, or gives something else than its spaces and Gymnasium demand.
     """
     try:
-        world = GymnasiumWorld(game, protocol)
-        try:
+        with contextlib.closing(GymnasiumWorld(game, protocol)) as world:
             first, second = _first_step(world), _first_step(world)
-        finally:
-            world.close()
     except NeurozooError:
         raise
     except Exception as error:  # the environment may raise anything

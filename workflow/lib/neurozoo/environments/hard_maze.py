@@ -9,9 +9,10 @@ Sources: Lehman and Stanley 2011, doi:10.1162/EVCO_a_00025; Such et al. 2017, ar
 import math
 
 import numpy as np
+from PIL import Image, ImageDraw
 
 from neurozoo.environments.protocols import Protocol
-from neurozoo.environments.single_frame import SingleFrameWorld
+from neurozoo.environments.world import SingleFrameWorld
 from neurozoo.errors import NeurozooError
 
 PI = 3.1415926  # as published
@@ -39,8 +40,6 @@ class HardMaze:
         heading: Degrees; 0 points right, 90 down.
         turn: Degrees per step.
         speed: Units per step.
-        steps: Steps since the start.
-        is_over: Whether the episode is over.
         path: Positions since the start.
     """
 
@@ -70,9 +69,6 @@ class HardMaze:
 
         Returns:
             The reward: minus the distance to the goal in the last step, 0 before.
-
-        Raises:
-            NeurozooError: The episode is over.
         """
         if self.is_over:
             raise NeurozooError("The episode is over; call reset() to start the next one.")
@@ -127,7 +123,6 @@ class HardMaze:
 
     def picture(self) -> np.ndarray:
         """Draws walls, path, goal and robot: uint8, shape (400, 400, 3)."""
-        from PIL import Image, ImageDraw
 
         def to_pixels(*points: tuple[float, float]) -> list[tuple[float, float]]:
             return [(x * SCALE + OFFSET, y * SCALE + OFFSET) for x, y in points]
@@ -157,11 +152,7 @@ class HardMaze:
 
 
 class HardMazeWorld(SingleFrameWorld):
-    """The hard maze as a world, see `World`.
-
-    Attributes:
-        maze: The robot in the maze.
-    """
+    """The hard maze as a world, see `World`; `maze` is the robot in it."""
 
     screen_shape = SCREEN_SHAPE
 
@@ -179,7 +170,7 @@ class HardMazeWorld(SingleFrameWorld):
         """The robot's position (x, y): float32, shape (1, 2)."""
         return np.array([(self.maze.x, self.maze.y)], np.float32)
 
-    def _start(self, seed: int) -> None:
+    def _start(self, seed: int, noops: int) -> None:
         self.maze.reset()
 
     def _play(self, outputs: np.ndarray, is_last: bool) -> tuple[float, bool]:

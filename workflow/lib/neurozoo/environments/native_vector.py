@@ -26,19 +26,8 @@ class NativeVectorEnv:
     Screens, rewards, ends, lives and frames equal ale-py's to the bit, for equal seeds. After the end of an episode,
     nothing happens in an environment until its next reset.
 
-    Args:
-        ops: Path of the op library.
-        game: Game id.
-        num_envs: Number of environments.
-        num_threads: Number of threads.
-        max_num_frames_per_episode: Frames after which an episode is cut.
-        repeat_action_probability: Chance per frame that the previous action is repeated.
-        full_action_space: Whether there are 18 actions, or those that the game uses.
-        frameskip: Frames per step, at least 2.
-        noop_max: Episodes begin with fewer no-ops than this, from none on.
-
-    Attributes:
-        single_action_space: The actions of one environment.
+    Arguments have ale-py's names and meanings: a step has at least 2 frames (`frameskip`), and episodes begin with
+    fewer no-ops than `noop_max`, from none on.
 
     Raises:
         NeurozooError: The library or the ROM is missing or does not fit, or a thread cannot be started.
@@ -65,7 +54,7 @@ class NativeVectorEnv:
         self._send = _declared(library.neurozoo_atari_vector_send, None, _RESET[:4])
         self._receive = _declared(library.neurozoo_atari_vector_receive, ctypes.c_bool, (_POINTER, *_SENTENCE))
         self._delete = _declared(library.neurozoo_atari_vector_delete, None, (_POINTER,))
-        self._message = ctypes.create_string_buffer(_MESSAGE)
+        self._said = ctypes.create_string_buffer(_MESSAGE), _MESSAGE  # where the op writes what went wrong
         codes = np.array(action_codes(game, "full" if full_action_space else "minimal"), np.int32)
         self.single_action_space = Discrete(len(codes))
         self._num_envs = num_envs
@@ -75,17 +64,13 @@ class NativeVectorEnv:
             self._make(
                 *(os.fsencode(rom_path(game)), codes.ctypes.data, len(codes), repeat_action_probability, frameskip),
                 *(max(noop_max - 1, 0), max_num_frames_per_episode, num_envs, num_threads, ctypes.byref(vector)),
-                *(self._message, _MESSAGE),
+                *self._said,
             )
         )
         self._vector = vector
 
     def reset(self, *, seed: np.ndarray, options: dict[str, np.ndarray]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-        """Starts episodes in the environments of `options["reset_mask"]`, and waits for them.
-
-        Args:
-            seed: A seed for each of them, int64.
-            options: `reset_mask`: bool, shape (num_envs,).
+        """Starts episodes in the environments of `options["reset_mask"]`, with a seed for each, and waits for them.
 
         Returns:
             Stacks of all environments, uint8, shape (num_envs, 4, 84, 84); and `lives` and `episode_frame_number`.
@@ -95,7 +80,7 @@ class NativeVectorEnv:
         seeds[mask] = seed
         chosen = mask.astype(np.uint8)
         self._stacks, self._facts = self._new_arrays()
-        self._check(self._reset(self._handle(), seeds.ctypes.data, chosen.ctypes.data, *self._targets(), *self._told()))
+        self._check(self._reset(self._handle(), seeds.ctypes.data, chosen.ctypes.data, *self._targets(), *self._said))
         return self._stacks, self._info()
 
     def send(self, actions: np.ndarray) -> None:
@@ -108,7 +93,7 @@ class NativeVectorEnv:
 
     def recv(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, np.ndarray]]:
         """Waits for the step; returns stacks, rewards, what is over, what was cut, and info as `reset` does."""
-        self._check(self._receive(self._handle(), *self._told()))
+        self._check(self._receive(self._handle(), *self._said))
         rewards, is_over, is_cut = self._facts[:, 0], self._facts[:, 1] != 0, self._facts[:, 2] != 0
         return self._stacks, rewards, is_over, is_cut, self._info()
 
@@ -132,15 +117,12 @@ class NativeVectorEnv:
     def _targets(self) -> tuple[int, int]:
         return self._stacks.ctypes.data, self._facts.ctypes.data
 
-    def _told(self) -> tuple[ctypes.Array, int]:
-        return self._message, _MESSAGE
-
     def _info(self) -> dict[str, np.ndarray]:
         return {"lives": self._facts[:, 3], "episode_frame_number": self._facts[:, 4]}
 
     def _check(self, succeeded: bool) -> None:
         if not succeeded:
-            raise NeurozooError(self._message.value.decode(errors="replace"))
+            raise NeurozooError(self._said[0].value.decode(errors="replace"))
 
 
 def _declared(function, result, arguments):

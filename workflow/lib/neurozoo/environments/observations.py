@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from neurozoo.environments.games import gymnasium_spaces, screen_size
+from neurozoo.environments.games import screen_size
+from neurozoo.environments.gymnasium_games import gymnasium_spaces
 from neurozoo.environments.protocols import Protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.maze_network import MAZE_OBSERVATION
@@ -10,21 +11,13 @@ from neurozoo.networks.maze_network import MAZE_OBSERVATION
 
 @dataclass(frozen=True)
 class ObservationShape:
-    """The shape of an observation: the last `stack` planes joined along the channels, oldest first.
+    """The shape of an observation: the last `stack` planes joined along the channels, oldest first."""
 
-    Attributes:
-        height: Rows of a plane; 1 for a vector.
-        width: Columns of a plane; 1 for a vector.
-        channels: Channels of a plane.
-        stack: Number of planes in an observation.
-        repeats_first: Whether copies of an episode's first plane stand before it; otherwise zeros.
-    """
-
-    height: int
-    width: int
-    channels: int
-    stack: int = 1
-    repeats_first: bool = False
+    height: int  # rows of a plane; 1 for a vector
+    width: int  # columns of a plane; 1 for a vector
+    channels: int  # channels of a plane
+    stack: int = 1  # number of planes in an observation
+    repeats_first: bool = False  # whether copies of an episode's first plane stand before it; otherwise zeros
 
     @property
     def plane(self) -> tuple[int, int, int]:

@@ -7,13 +7,7 @@ import numpy as np
 
 
 def describe_episodes(episodes: np.ndarray, played: Sequence[Sequence[int]], stacks: np.ndarray) -> dict:
-    """Returns which episodes the environments are in, and a checksum of what they show, as plain JSON.
-
-    Args:
-        episodes: Number of the current episode of each environment.
-        played: Actions since its start, for each environment.
-        stacks: Observations, uint8.
-    """
+    """Returns which episodes the environments are in, and a checksum of what they show, as plain JSON."""
     return {
         "episodes": episodes.tolist(),
         "lengths": [len(actions) for actions in played],
@@ -27,12 +21,7 @@ def joined_actions(played: Sequence[Sequence[int]], dtype: type = np.uint8) -> n
 
 
 def split_actions(state: Mapping, actions: np.ndarray) -> list[list[int]]:
-    """Returns the actions of each environment.
-
-    Args:
-        state: From `describe_episodes`.
-        actions: From `joined_actions`.
-    """
+    """Returns the actions of each environment, from what `describe_episodes` and `joined_actions` returned."""
     return [each.tolist() for each in np.split(actions, np.cumsum(state["lengths"])[:-1])]
 
 

@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, Literal, TypedDict, Unpack, get_args, get_type_hints
 
 import numpy as np
 
@@ -14,9 +14,9 @@ from neurozoo.environments.games import (
     action_codes,
     action_names,
     check_game,
-    gymnasium_spaces,
     world_of,
 )
+from neurozoo.environments.gymnasium_games import gymnasium_spaces
 from neurozoo.errors import NeurozooError, unknown_name
 
 FRAME_SKIP = 4  # emulator frames per step
@@ -145,6 +145,9 @@ def _is_allowed(name: str, value: object) -> bool:
 # Robinson et al. 2007 with the rules of the Deep Neuroevolution Toolbox; `river_fixed`: the same without its bugs;
 # `river_split`: the same with worlds of their own for training, validation and tests. `maze`: Parker-Holder et al.
 # 2022, arXiv:2203.01302, with the larger mazes and the limit of DSAGE (Bhatt et al. 2022, arXiv:2206.04199).
+_RIVER = Protocol(
+    "river_fixed", max_frames=20_000_000, frame_skip=1, world="river_crossing", rules="fixed", observation="pixels"
+)
 PROTOCOLS = {
     protocol.name: protocol
     for protocol in (
@@ -154,31 +157,9 @@ PROTOCOLS = {
         Protocol("simple_dqn", least_noop_steps=5, max_noop_steps=31, max_frames=500_000, preprocessing="area"),
         Protocol("gym_v4", preprocessing="rgb", least_frame_skip=2),
         Protocol("uber2017", max_noops=30, presses_fire=True, preprocessing="pil_bilinear"),
-        Protocol(
-            "river_fixed",
-            max_frames=20_000_000,
-            frame_skip=1,
-            world="river_crossing",
-            rules="fixed",
-            observation="pixels",
-        ),
-        Protocol(
-            "river_split",
-            max_frames=20_000_000,
-            frame_skip=1,
-            world="river_crossing",
-            rules="fixed",
-            observation="pixels",
-            seeds="split",
-        ),
-        Protocol(
-            "river_faithful",
-            max_frames=20_000_000,
-            frame_skip=1,
-            world="river_crossing",
-            rules="faithful",
-            observation="rgb",
-        ),
+        _RIVER,
+        replace(_RIVER, name="river_split", seeds="split"),
+        replace(_RIVER, name="river_faithful", rules="faithful", observation="rgb"),
         Protocol("hard_maze", max_frames=400, frame_skip=1, world="hard_maze"),
         Protocol("maze", max_frames=648, frame_skip=1, world="maze", seeds="split"),
         Protocol("gymnasium", max_frames=20_000_000, frame_skip=1, world="gymnasium"),
@@ -204,14 +185,16 @@ START_STATES = {
 }  # fmt: skip
 
 
-def get_protocol(
-    name: str,
-    *,
-    action_set: str | None = None,
-    observation: str | None = None,
-    start_state: str | None = None,
-    noop_steps: tuple[int, int] | None = None,
-) -> Protocol:
+class ProtocolChoices(TypedDict, total=False):
+    """What may differ from a protocol; None leaves it as it is."""
+
+    action_set: str | None
+    observation: str | None  # of the river crossing task
+    start_state: str | None
+    noop_steps: tuple[int, int] | None  # (least, most) steps without action at the start of an episode
+
+
+def get_protocol(name: str, **choices: Unpack[ProtocolChoices]) -> Protocol:
     """Returns a protocol by name, optionally with another action set, observation, start state or random starts.
 
     Raises:
@@ -219,7 +202,7 @@ def get_protocol(
     """
     if name not in list(PROTOCOLS):  # a list, because the name may be unhashable
         raise unknown_name("protocol", name, PROTOCOLS)
-    choices = {"action_set": action_set, "observation": observation, "start_state": start_state}
+    noop_steps = choices.pop("noop_steps", None)
     wanted: dict[str, Any] = {key: value for key, value in choices.items() if value is not None}
     for key, value in wanted.items():
         if value not in _CHOICES[key]:
@@ -231,33 +214,20 @@ def get_protocol(
     return replace(PROTOCOLS[name], **wanted)
 
 
-def protocol_of(
-    game: str,
-    name: str | None = None,
-    *,
-    action_set: str | None = None,
-    observation: str | None = None,
-    start_state: str | None = None,
-    noop_steps: tuple[int, int] | None = None,
-) -> Protocol:
+def protocol_of(game: str, name: str | None = None, **choices: Unpack[ProtocolChoices]) -> Protocol:
     """Returns the protocol of a game.
 
     Args:
         game: Game id.
         name: Protocol; None for the default, such as `uber2018` for Atari games.
-        action_set: `minimal` or `full`; None for that of the protocol.
-        observation: Observation of the river crossing task; None for that of the protocol.
-        start_state: `today` or `2018`; None for that of the protocol.
-        noop_steps: (least, most) steps without action at the start of an episode; None for those of the protocol.
+        choices: See `ProtocolChoices`.
 
     Raises:
         NeurozooError: The game, the protocol or a choice is unknown, or they do not fit together.
     """
     world = world_of(check_game(game))
     name = DEFAULT_PROTOCOLS[world] if name is None else name
-    protocol = get_protocol(
-        name, action_set=action_set, observation=observation, start_state=start_state, noop_steps=noop_steps
-    )
+    protocol = get_protocol(name, **choices)
     if protocol.world != world:
         fitting = ", ".join(p.name for p in PROTOCOLS.values() if p.world == world)
         raise NeurozooError(

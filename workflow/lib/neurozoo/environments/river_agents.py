@@ -120,8 +120,7 @@ def _plan_row(river: RiverCrossing, row: int) -> list[int] | None:
             continue
         legs = [{(column, row)}] if carries else [None, {(column, row)}]
         for targets in legs:
-            wanted = set(zip(*np.nonzero(grid == STONE), strict=True)) - {place} if targets is None else targets
-            path = _shortest_path(grid, place, wanted)
+            path = _shortest_path(grid, place, targets or _cells(grid, STONE) - {place})
             if path is None:
                 return None
             place = path[-1][0]
@@ -129,8 +128,12 @@ def _plan_row(river: RiverCrossing, row: int) -> list[int] | None:
             plan[-1] += HANDS
             grid[place] = EMPTY
         carries = False
-    path = _shortest_path(grid, place, set(zip(*np.nonzero(grid == RESOURCE), strict=True)))
+    path = _shortest_path(grid, place, _cells(grid, RESOURCE))
     return None if path is None else plan + [direction for _, direction in path]
+
+
+def _cells(grid: np.ndarray, kind: int) -> set[tuple[int, int]]:
+    return set(zip(*np.nonzero(grid == kind), strict=True))
 
 
 def _shortest_path(grid: np.ndarray, start: tuple[int, int], targets: set) -> list[tuple[tuple[int, int], int]] | None:

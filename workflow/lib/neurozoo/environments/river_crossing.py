@@ -28,27 +28,16 @@ BASIC_STONES = 17  # plus the width of the river
 
 @dataclass(frozen=True)
 class RiverRules:
-    """Parameters of the task.
+    """Parameters of the task."""
 
-    Attributes:
-        is_faithful: Whether the rules are those of the toolbox, including its bugs.
-        min_width: Width of the river in level 0.
-        max_width: Width of the river in the last level.
-        attempts: Attempts that count, per episode.
-        step_limit: Most steps in one world.
-        num_traps: Traps per world; two may be on the same cell.
-        num_stones: Stones per world; None for 17 plus the width of the river.
-        start_column: Column in which the agent starts; its row is random.
-    """
-
-    is_faithful: bool = False
-    min_width: int = 0
-    max_width: int = 3
-    attempts: int = 10
-    step_limit: int = 150
-    num_traps: int = 7
-    num_stones: int | None = None
-    start_column: int = 1
+    is_faithful: bool = False  # whether the rules are those of the toolbox, including its bugs
+    min_width: int = 0  # width of the river in level 0
+    max_width: int = 3  # width of the river in the last level
+    attempts: int = 10  # attempts that count, per episode
+    step_limit: int = 150  # most steps in one world
+    num_traps: int = 7  # traps per world; two may be on the same cell
+    num_stones: int | None = None  # stones per world; None for 17 plus the width of the river
+    start_column: int = 1  # column in which the agent starts; its row is random
 
     def __post_init__(self):
         limits = {
@@ -67,24 +56,19 @@ class RiverCrossing:
     A world depends only on the episode's seed, the attempt and the width of the river.
 
     Attributes:
-        rules: Parameters of the task.
         grid: Cells, uint8, shape (20, 20), [column, row].
-        column: The agent's column, from the left.
-        row: The agent's row, from the top.
         carries: Whether the agent carries a stone.
         age: Steps in this world.
         level: Levels solved in this attempt.
         attempt: Number of finished attempts.
         fitness: Fitness of the finished attempts; under fixed rules also of the current one.
-        is_over: Whether the episode is over.
-        has_reached: Faithful rules only: the agent reached the resource, and the next step begins in a new world.
         cause: Why the last failed attempt ended: `edge`, `trap`, `water` or `age`; empty before the first failure.
         levels_solved: Levels solved in this episode.
         stones_placed: Stones dropped into water in this episode.
         final_positions: (column, row, level) at the end of each finished attempt.
     """
 
-    has_reached: bool
+    has_reached: bool  # faithful rules only: the agent reached the resource, and the next step begins in a new world
 
     def __init__(self, rules: RiverRules):
         self.rules = rules
@@ -119,9 +103,6 @@ class RiverCrossing:
         Returns:
             The reward. Under fixed rules it is 1 when a level is solved; under faithful rules it is the fitness, in the
             last step. Both sum to the fitness over an episode.
-
-        Raises:
-            NeurozooError: The episode is over, or the action does not exist.
         """
         if self.is_over:
             raise NeurozooError("The episode is over; call reset() to start the next one.")
@@ -131,15 +112,13 @@ class RiverCrossing:
         if self._is_finished:
             self.is_over = True
             return float(self.fitness)
-        cause, has_reached = self._move(action)
-        reward = (
-            self._end_step_faithful(cause, has_reached) if self._is_faithful else self._end_step(cause, has_reached)
-        )
+        end_step = self._end_step_faithful if self.rules.is_faithful else self._end_step
+        reward = end_step(*self._move(action))
         if is_last and not self._is_finished:
             self._note_position()
             self._is_finished = True
         self.is_over = self._is_finished
-        return float(self.fitness if self.is_over and self._is_faithful else reward)
+        return float(self.fitness if self.is_over and self.rules.is_faithful else reward)
 
     def enter_next_world(self) -> None:
         """Enters the next world now instead of at the start of the next step. That step stays the same.
@@ -154,10 +133,6 @@ class RiverCrossing:
                 self.level += 1
                 self._enter_world()
 
-    @property
-    def _is_faithful(self) -> bool:
-        return self.rules.is_faithful
-
     def _enter_world(self) -> None:
         random = SplitMix64(self._key ^ (self.attempt << 8 | self.width))
         self.age, self.carries, self.has_reached = 0, False, False
@@ -166,7 +141,7 @@ class RiverCrossing:
 
     def _move(self, action: int) -> tuple[str, bool]:
         """Returns (cause of death or an empty text, whether the agent reached the resource)."""
-        uses_hands = action > HANDS if self._is_faithful else action >= HANDS
+        uses_hands = action > HANDS if self.rules.is_faithful else action >= HANDS
         columns, rows = DIRECTIONS[action % HANDS]
         column, row = self.column + columns, self.row + rows
         if not (0 <= column < SIDE and 0 <= row < SIDE):
@@ -210,7 +185,7 @@ class RiverCrossing:
 
     def _end_attempt(self) -> None:
         self._note_position()
-        if self._is_faithful:  # plays one more attempt, which does not count
+        if self.rules.is_faithful:  # plays one more attempt, which does not count
             self._is_finished = self.attempt == self.rules.attempts
             if not self._is_finished:
                 self.fitness += self.level
@@ -231,13 +206,7 @@ def resource_column(width: int) -> int:
 
 
 def draw_world(width: int, random: SplitMix64, rules: RiverRules) -> tuple[np.ndarray, int]:
-    """Draws a random world and the agent's start.
-
-    Args:
-        width: Columns of the river.
-        random: Source of the random numbers.
-        rules: Sets the numbers of traps and stones and the start column. Under faithful rules the agent may start on a
-            stone or a trap.
+    """Draws a random world and the agent's start; under faithful rules, this may be on a stone or a trap.
 
     Returns:
         The cells, uint8, shape (20, 20), [column, row], and the agent's row.
@@ -246,15 +215,13 @@ def draw_world(width: int, random: SplitMix64, rules: RiverRules) -> tuple[np.nd
         grid = np.full((SIDE, SIDE), EMPTY, np.uint8)
         grid[RIVER_COLUMN : RIVER_COLUMN + width] = WATER
         for _ in range(rules.num_traps):
-            column, row = random.below(SIDE), random.below(SIDE)
-            while grid[column, row] == WATER:
-                column, row = random.below(SIDE), random.below(SIDE)
-            grid[column, row] = TRAP
+            while grid[cell := (random.below(SIDE), random.below(SIDE))] == WATER:
+                pass
+            grid[cell] = TRAP
         for _ in range(BASIC_STONES + width if rules.num_stones is None else rules.num_stones):
-            column, row = random.below(SIDE), random.below(SIDE)
-            while column > RIVER_COLUMN or grid[column, row] != EMPTY:
-                column, row = random.below(SIDE), random.below(SIDE)
-            grid[column, row] = STONE
+            while (cell := (random.below(SIDE), random.below(SIDE)))[0] > RIVER_COLUMN or grid[cell] != EMPTY:
+                pass
+            grid[cell] = STONE
         grid[resource_column(width), RESOURCE_ROW] = RESOURCE
         column = grid[rules.start_column]
         rows = [row for row in range(SIDE) if rules.is_faithful or column[row] == EMPTY]

@@ -14,7 +14,6 @@ from neurozoo.environments.episode_seeds import RANGES
 from neurozoo.environments.protocols import Protocol
 from neurozoo.environments.river_crossing import RiverRules
 from neurozoo.environments.river_world import RiverCrossingWorld
-from neurozoo.errors import NeurozooError
 
 CAUSES = ("edge", "trap", "water", "age")
 WIDTHS = (0, 1, 2, 3, 4)  # the last one is wider than any river of the task: an extrapolation
@@ -27,21 +26,13 @@ Choose = Callable[[Sequence[RiverCrossingWorld]], np.ndarray]  # the outputs for
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one world.
+    """What became of one world."""
 
-    Attributes:
-        width: Columns of the river.
-        seed: Seed of the world.
-        is_solved: Whether the agent reached the resource.
-        steps: Steps until then, or until the agent failed.
-        cause: Why it failed: one of `CAUSES`; empty if it did not.
-    """
-
-    width: int
-    seed: int
-    is_solved: bool
-    steps: int
-    cause: str
+    width: int  # columns of the river
+    seed: int  # seed of the world
+    is_solved: bool  # whether the agent reached the resource
+    steps: int  # steps until then, or until the agent failed
+    cause: str  # why it failed: one of `CAUSES`; empty if it did not
 
 
 def world_seeds(count: int) -> list[int]:
@@ -62,39 +53,28 @@ def play_worlds(
         choose: The agent. It may not remember anything between steps, except through the world.
         protocol: Of the agent: its observation, and the rules by which it sees and acts.
         width: Columns of the river.
-        seeds: Seeds of the worlds.
+        seeds: Seeds of the worlds, all different.
         step_limit: Most steps in a world; one more is a failure by `age`.
-
-    Raises:
-        NeurozooError: A number is out of range.
     """
     is_faithful = protocol.rules == "faithful"
-    rules = RiverRules(
-        is_faithful=is_faithful, min_width=width, max_width=width, attempts=1, step_limit=step_limit
-    )  # fmt: skip
+    rules = RiverRules(is_faithful, min_width=width, max_width=width, attempts=1, step_limit=step_limit)
     waiting = iter(seeds)
-    playing: list[tuple[int, RiverCrossingWorld]] = []
     free = [RiverCrossingWorld("river_crossing", protocol, rules) for _ in range(min(AT_ONCE, len(seeds)))]
+    playing: dict[int, RiverCrossingWorld] = {}  # by seed
     while True:
         while free and (seed := next(waiting, None)) is not None:
-            world = free.pop()
-            world.reset(seed=seed)
-            playing.append((seed, world))
+            playing[seed] = free.pop()
+            playing[seed].reset(seed=seed)
         if not playing:
             return
-        outputs = choose([world for _, world in playing])
-        for (_, world), chosen in zip(playing, outputs, strict=True):
-            world.act(chosen)
-        still = []
-        for seed, world in playing:
+        for world, outputs in zip(playing.values(), choose(list(playing.values())), strict=True):
+            world.act(outputs)
+        for seed, world in list(playing.items()):
             river = world.river
             if river.levels_solved or river.final_positions:
                 is_solved = river.levels_solved > 0
                 yield Outcome(width, seed, is_solved, world.steps, "" if is_solved else river.cause)
-                free.append(world)
-            else:
-                still.append((seed, world))
-        playing = still
+                free.append(playing.pop(seed))
 
 
 def summarise(outcomes: Sequence[Outcome]) -> dict[str, object]:
@@ -104,12 +84,7 @@ def summarise(outcomes: Sequence[Outcome]) -> dict[str, object]:
         `width`, `worlds`, `solved` (their number), `share` with its 95 % interval `low` to `high`, `mean_steps` and
         `steps_95` (95th percentile) of the solved worlds (None if there is none), and the number of failures by each of
         `CAUSES`.
-
-    Raises:
-        NeurozooError: There are no outcomes, or they have several widths.
     """
-    if len({outcome.width for outcome in outcomes}) != 1:
-        raise NeurozooError("A summary needs the outcomes of one width of the river.")
     steps = [outcome.steps for outcome in outcomes if outcome.is_solved]
     causes = Counter(outcome.cause for outcome in outcomes)
     low, high = wilson_interval(len(steps), len(outcomes))
@@ -128,11 +103,6 @@ def summarise(outcomes: Sequence[Outcome]) -> dict[str, object]:
 
 def wilson_interval(successes: int, count: int, *, z: float = 1.959964) -> tuple[float, float]:
     """Returns an interval for a probability, 95 % by default; it is sound for shares of 0 and 1, too.
-
-    Args:
-        successes: Number of successes.
-        count: Number of independent trials.
-        z: Quantile of the normal distribution.
 
     Source: Wilson 1927, doi:10.1080/01621459.1927.10502953.
     """

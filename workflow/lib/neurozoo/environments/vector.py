@@ -1,6 +1,7 @@
-"""A vector environment for Atari with a state that can be saved and restored exactly."""
+"""Environments that step together, for learners: the interface, and Atari games."""
 
 import functools
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,26 +14,72 @@ from neurozoo.environments.protocols import Protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.randomness import MAX_SEED
 
-SeedOf = Callable[[int, int], int]
+SeedOf = Callable[[int, int], int]  # from the index of an environment and the number of its episode to its seed
 
 
 class Step(NamedTuple):
-    """The results of one step of all environments. Arrays have shape (num_envs,).
+    """The results of one step of all environments. Arrays have shape (num_envs,)."""
 
-    Attributes:
-        rewards: Points, float32.
-        is_over: Whether the game is over (terminated).
-        is_cut: Whether the protocol's frame limit ended the episode before the game was over (truncated).
-        is_life_lost: Whether the agent has fewer lives than before the step.
-    """
-
-    rewards: np.ndarray
-    is_over: np.ndarray
-    is_cut: np.ndarray
-    is_life_lost: np.ndarray
+    rewards: np.ndarray  # points, float32
+    is_over: np.ndarray  # whether the game is over (terminated)
+    is_cut: np.ndarray  # whether the protocol's frame limit ended the episode before the game was over (truncated)
+    is_life_lost: np.ndarray  # whether the agent has fewer lives than before the step
 
 
-class AtariVectorEnvironment:
+class VectorEnvironment(ABC):
+    """Copies of a game that step together, with a state that can be saved and restored exactly."""
+
+    count: int  # number of environments, below called num_envs
+    num_actions: int  # number of actions
+    lives: np.ndarray  # lives left, shape (num_envs,)
+    episodes: np.ndarray  # number of the current episode of each environment, from 0
+    # Observations: uint8, shape (num_envs, channels, height, width). Of games with screens (num_envs, 4, 84, 84),
+    # oldest screen first; zeros before the first screen.
+    stacks: np.ndarray
+
+    @property
+    def screens(self) -> np.ndarray:
+        """The newest screens: uint8, shape (num_envs, height, width); 84 x 84 in games that have screens."""
+        return self.stacks[:, -1]
+
+    def start_episodes(self, mask: np.ndarray) -> None:
+        """Ends the episodes of some environments and starts their next ones; `mask` is bool, shape (num_envs,)."""
+        self.episodes[mask] += 1
+        self._reset(mask)
+
+    @abstractmethod
+    def send(self, actions: np.ndarray) -> None:
+        """Starts a step of all environments with indices of actions, shape (num_envs,), and returns at once."""
+
+    @abstractmethod
+    def receive(self) -> Step:
+        """Waits for the results of the step. Call `start_episodes` next for environments whose episode has ended."""
+
+    @abstractmethod
+    def get_state(self) -> dict:
+        """Returns the state, except what `get_arrays` returns, as plain JSON."""
+
+    @abstractmethod
+    def get_arrays(self) -> dict[str, np.ndarray]:
+        """Returns the arrays of the state: of games with screens the actions since the starts of the episodes."""
+
+    @abstractmethod
+    def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
+        """Continues from what `get_state` and `get_arrays` returned.
+
+        Raises:
+            NeurozooError: The screens differ from those of the saved state.
+        """
+
+    def close(self) -> None:  # noqa: B027  # mazes hold nothing
+        """Frees the environments."""
+
+    @abstractmethod
+    def _reset(self, mask: np.ndarray) -> None:
+        """Starts the current episodes of some environments."""
+
+
+class AtariVectorEnvironment(VectorEnvironment):
     """Plays several copies of an Atari game, which step together in C++ threads.
 
     ale-py's vector environment plays them, or the op, which takes half the time. Both play the same to the bit, so a
@@ -46,13 +93,8 @@ class AtariVectorEnvironment:
         protocol: How episodes are played.
         count: Number of environments, below called num_envs.
         threads: Threads of the emulators.
-        seed_of: Function from the index of an environment and the number of its episode to the episode's seed.
+        seed_of: See `SeedOf`.
         ops: The op library; None for ale-py's.
-
-    Attributes:
-        stacks: Observations: uint8, shape (num_envs, 4, 84, 84), oldest screen first; zeros before the first screen.
-        lives: Lives left, shape (num_envs,).
-        episodes: Number of the current episode of each environment, from 0.
 
     Raises:
         NeurozooError: ale-py's vector environment cannot play the protocol.
@@ -104,34 +146,20 @@ class AtariVectorEnvironment:
             chosen, seeds = chosen[is_too_early], (seeds[is_too_early] + 1) % MAX_SEED
         self.lives = info["lives"].copy()
 
-    @property
-    def screens(self) -> np.ndarray:
-        """The newest screens: uint8, shape (num_envs, 84, 84)."""
-        return self.stacks[:, -1]
-
     def start_episodes(self, mask: np.ndarray) -> None:
-        """Ends the episodes of some environments and starts their next ones.
-
-        Args:
-            mask: bool, shape (num_envs,).
-        """
-        self.episodes[mask] += 1
+        """Ends the episodes of some environments and starts their next ones."""
         for index in np.flatnonzero(mask):
             self._played[index] = []
-        self._reset(mask)
+        super().start_episodes(mask)
 
     def send(self, actions: np.ndarray) -> None:
-        """Starts a step of all environments and returns at once.
-
-        Args:
-            actions: Indices into the protocol's action set, shape (num_envs,).
-        """
+        """Starts a step of all environments and returns at once."""
         for played, action in zip(self._played, actions.tolist(), strict=True):
             played.append(action)
         self._environment.send(actions.astype(np.int32))
 
     def receive(self) -> Step:
-        """Waits for the results of the step. Call `start_episodes` next for environments whose episode has ended."""
+        """Waits for the results of the step."""
         self.stacks, rewards, is_over, is_cut, info = self._environment.recv()
         is_life_lost = info["lives"] < self.lives
         self.lives = info["lives"].copy()
@@ -146,11 +174,7 @@ class AtariVectorEnvironment:
         return {"actions": joined_actions(self._played)}
 
     def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
-        """Restores the state by playing its actions again.
-
-        Raises:
-            NeurozooError: The screens differ from those of the saved state.
-        """
+        """Restores the state by playing its actions again."""
         lengths = state["lengths"]
         self.episodes = np.array(state["episodes"], np.int64)
         self._played = split_actions(state, arrays["actions"])

@@ -8,22 +8,17 @@ from neurozoo.environments import make_world
 from neurozoo.environments.observations import SCREENS, check_screens
 from neurozoo.environments.played_episodes import describe_episodes, joined_actions, shows_the_same, split_actions
 from neurozoo.environments.protocols import Protocol, output_names
-from neurozoo.environments.single_frame import SingleFrameWorld
-from neurozoo.environments.vector import SeedOf, Step
+from neurozoo.environments.vector import SeedOf, Step, VectorEnvironment
+from neurozoo.environments.world import SingleFrameWorld
 from neurozoo.errors import NeurozooError
 
 
-class WorldVectorEnvironment:
+class WorldVectorEnvironment(VectorEnvironment):
     """Plays several copies of a world that shows grey pictures. See `VectorEnvironment`.
 
     Observations are rounded to bytes. In the river crossing task an attempt is a life: the agent has one less after
     each attempt, whether it failed or solved the last level. Other worlds have no lives.
-
-    Args:
-        game: `river_crossing`, or a `gym.` game that shows pictures.
-        protocol: How episodes are played.
-        count: Number of environments.
-        seed_of: Function from the index of an environment and the number of its episode to the episode's seed.
+    The games are `river_crossing`, and those `gym.` games that show pictures.
 
     Raises:
         NeurozooError: The game does not show grey pictures of 84 x 84.
@@ -39,11 +34,11 @@ class WorldVectorEnvironment:
         self._worlds = [_make(game, protocol) for _ in range(count)]
         self._seed_of = seed_of
         self._played: list[list[int]] = [[] for _ in range(count)]
-        self._chosen: list[int] = []
-        self._reset(np.arange(count))
+        self._reset(np.ones(count, bool))
 
-    def _reset(self, environments: np.ndarray) -> None:
-        for index in environments.tolist():
+    def _reset(self, mask: np.ndarray) -> None:
+        self.stacks = self.stacks.copy()  # a receiver may keep the arrays
+        for index in np.flatnonzero(mask).tolist():
             self._played[index] = []
             self._worlds[index].reset(seed=self._seed_of(index, int(self.episodes[index])))
             self._see(index)
@@ -53,31 +48,12 @@ class WorldVectorEnvironment:
         self.stacks[index] = np.rint(np.moveaxis(world.observation, -1, 0) * 255)
         self.lives[index] = world.attempts_left
 
-    @property
-    def screens(self) -> np.ndarray:
-        """The newest screens: uint8, shape (num_envs, 84, 84)."""
-        return self.stacks[:, -1]
-
-    def start_episodes(self, mask: np.ndarray) -> None:
-        """Ends the episodes of some environments and starts their next ones.
-
-        Args:
-            mask: bool, shape (num_envs,).
-        """
-        self.episodes[mask] += 1
-        self.stacks = self.stacks.copy()  # a receiver may keep the arrays
-        self._reset(np.flatnonzero(mask))
-
     def send(self, actions: np.ndarray) -> None:
-        """Remembers the actions of the next step, which `receive` plays.
-
-        Args:
-            actions: Indices of actions, shape (num_envs,).
-        """
+        """Remembers the actions of the next step, which `receive` plays."""
         self._chosen = actions.tolist()
 
     def receive(self) -> Step:
-        """Plays the step. Call `start_episodes` next for environments whose episode has ended."""
+        """Plays the step."""
         rewards = np.zeros(self.count, np.float32)
         is_over, is_cut = np.zeros(self.count, bool), np.zeros(self.count, bool)
         before = self.lives.copy()
@@ -89,9 +65,8 @@ class WorldVectorEnvironment:
         return Step(rewards, is_over, is_cut, self.lives < before)
 
     def _step(self, index: int, action: int) -> float:
-        world = self._worlds[index]
         self._played[index].append(action)
-        _, reward, _ = world.act(np.eye(self.num_actions, dtype=np.float32)[action])
+        _, reward, _ = self._worlds[index].act(np.eye(self.num_actions, dtype=np.float32)[action])
         self._see(index)
         return reward
 
@@ -104,13 +79,9 @@ class WorldVectorEnvironment:
         return {"actions": joined_actions(self._played, np.int32)}
 
     def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
-        """Restores the state by playing its actions again.
-
-        Raises:
-            NeurozooError: An episode ends earlier than before, or the screens are others.
-        """
+        """Restores the state by playing its actions again."""
         self.episodes = np.array(state["episodes"], np.int64)
-        self._reset(np.arange(self.count))
+        self._reset(np.ones(self.count, bool))
         for index, actions in enumerate(split_actions(state, arrays["actions"])):
             for action in actions:
                 if self._worlds[index].is_done:

@@ -6,7 +6,7 @@ This module takes dictionaries; the workflow reads the files. TensorFlow is not 
 from collections.abc import Mapping
 from itertools import islice
 
-from neurozoo.environments.games import trust_module_of
+from neurozoo.environments.gymnasium_games import trust_module_of
 from neurozoo.errors import NeurozooError
 from neurozoo.plan.meaning import meaning_problems
 from neurozoo.plan.structure import SHOWN_PROBLEMS, check_structure

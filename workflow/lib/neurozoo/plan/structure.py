@@ -10,7 +10,7 @@ from typing import Any, get_args
 from pydantic import ValidationError
 
 from neurozoo.algorithms.registry import ALGORITHMS
-from neurozoo.environments.game_lists import expand_games
+from neurozoo.environments.games import expand_games
 from neurozoo.plan.config_models import Choice, Config
 from neurozoo.plan.config_sections import ABSENT, Section
 from neurozoo.validation import FROM_YAML, explain, json_schema

@@ -14,7 +14,7 @@ from neurozoo.environments import World
 from neurozoo.environments.atari import AtariEnvironment
 from neurozoo.environments.games import action_codes, action_names
 from neurozoo.environments.protocols import STEPS_PER_SECOND, Protocol
-from neurozoo.environments.single_frame import largest
+from neurozoo.environments.world import largest
 from neurozoo.errors import NeurozooError
 from neurozoo.number_text import number_label
 from neurozoo.play.controls import FIRST_DELAY, JOYSTICK, MANUAL_HELP, Controls, action_of, help_of

@@ -18,7 +18,7 @@ import numpy as np
 from neurozoo import __version__
 from neurozoo.agents.frozen import FrozenModel, open_frozen, use_one_thread
 from neurozoo.environments import World
-from neurozoo.environments.single_frame import largest
+from neurozoo.environments.world import largest
 from neurozoo.errors import NeurozooError, explained
 from neurozoo.folders import opened_parent, reached
 from neurozoo.npz_files import Spool, npz_written_whole

@@ -4,23 +4,23 @@ Source: section 4 of the description of DSAGE.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 import numpy as np
 
-from neurozoo.environments.level_domains import Evaluations, Measure, Play
-from neurozoo.environments.mazes.agent_files import read_maze_agent
+from neurozoo.environments.levels import Evaluations, LevelDomain, Measure, Play
+from neurozoo.environments.mazes.agents import AGENTS, make_agent, read_maze_agent
 from neurozoo.environments.mazes.endpoints import CELLS, GOAL, SIDE, START, WALL, Endpoints, find_endpoints
-from neurozoo.environments.mazes.episodes import Finished, Starts, find_endpoints_in_op, play_in_op, play_step_by_step
+from neurozoo.environments.mazes.episodes import Starts, find_endpoints_in_op, play_in_op
 from neurozoo.environments.mazes.simulator import TIME_LIMIT, TURN_LEFT, TURN_RIGHT, MazeAgent, Walks, play
-from neurozoo.environments.mazes.wall_follower import WallFollower
+from neurozoo.native import OPS
 
-_AGENTS: Mapping[str, type[MazeAgent]] = {"wall_follower": WallFollower}
 _MOST_EPISODES = 4096  # that are played at once: 8 MB of ways
+_Outcome = tuple[int, dict[str, float], np.ndarray]  # number of a maze, values by name, visits per cell and episode
 
 
-class MazeDomain:
+class MazeDomain(LevelDomain):
     """Mazes of walls and free cells; see `LevelDomain`.
 
     A solution has 256 entries: 1 is a wall, 0 is free. There is no repair: start and goal are put where they are
@@ -33,7 +33,7 @@ class MazeDomain:
 
     name = "maze"
     solution_size = CELLS
-    num_values: int | None = 2
+    num_values = 2
     num_tiles = 4
     spare_channels = 1  # for the drawn path, which the original never draws
     shape = (SIDE, SIDE)
@@ -45,18 +45,13 @@ class MazeDomain:
             "explored": Measure("Explored share of the reachable cells", 0, 1, 100, 25),
         }
     )
-    recorded: tuple[str, ...] = (
+    recorded = (
         "walls", "path_length", "repeated_visits", "explored", "left_turns", "right_turns", "solved",
         "optimal_path_length",
     )  # fmt: skip
     default_measures = ("walls", "path_length")
-    agents = tuple(_AGENTS)
-    reads_generators = False
-    read_agent: Callable[[str], object] | None = staticmethod(read_maze_agent)
-    trained_play_once = False
-    objective_range = (0.0, 1.0)
-    needs_op = False
-    tile_colours: tuple[str, ...] = ()
+    agents = tuple(AGENTS)
+    read_agent = staticmethod(read_maze_agent)
 
     def decode(self, solutions: np.ndarray) -> np.ndarray:
         """Returns mazes without start and goal; real numbers above 0.5 are walls."""
@@ -70,12 +65,15 @@ class MazeDomain:
         """Sends an agent into mazes; see `LevelDomain.evaluate`."""
         walls = levels == WALL
         endpoints = find_endpoints(walls) if play.ops is None else find_endpoints_in_op(walls, ops=play.ops)
-        count, solvable = len(levels), np.flatnonzero(endpoints.is_solvable)
+        count = len(levels)
         values = {name: np.zeros(count) for name in self.recorded}
         occupancy = np.zeros((count, CELLS))
         if play.unsolvable_occupancy == "walls":
             occupancy[~endpoints.is_solvable] = walls.reshape(count, CELLS)[~endpoints.is_solvable]
-        for number, found, visits in _outcomes(make_agent(play.agent), walls, endpoints, solvable, play, rngs):
+        agent = make_agent(play.agent)
+        is_deterministic = agent.is_deterministic and (play.ops is None or agent.op_parameters is None)
+        outcomes = _from_each_direction if is_deterministic else _in_op
+        for number, found, visits in outcomes(agent, walls, endpoints, play, rngs):
             occupancy[number] = visits
             for name, value in found.items():
                 values[name][number] = value
@@ -91,31 +89,13 @@ class MazeDomain:
     def ways(
         self, levels: np.ndarray, agent: str, *, direction: int = 0, ops: str | os.PathLike | None = None
     ) -> list[np.ndarray]:
-        """Returns the cells of one episode in each maze, for pages and movies.
+        """Returns the cells of one episode in each maze; see `LevelDomain.ways`. Unsolvable mazes have empty ways.
 
-        Args:
-            levels: uint8, shape (levels, 16, 16), with or without endpoints.
-            agent: Name of the agent. One that chooses at random walks as its first random numbers have it.
-            direction: Where it looks at first.
-            ops: Not needed here.
-
-        Returns:
-            Arrays of int16, shape (steps,), row * 16 + column before each action; empty for an unsolvable maze.
+        An agent that chooses at random walks as its first random numbers have it. The op is not needed.
         """
         walls = np.asarray(levels) == WALL
-        endpoints = find_endpoints(walls)
         ways = [np.zeros(0, np.int16)] * len(walls)
-        solvable = np.flatnonzero(endpoints.is_solvable)
-        for begin in range(0, len(solvable), _MOST_EPISODES):
-            chosen = solvable[begin : begin + _MOST_EPISODES]
-            walks = play(
-                make_agent(agent),
-                walls[chosen],
-                endpoints.start[chosen],
-                endpoints.goal[chosen],
-                np.full(len(chosen), direction),
-                np.random.default_rng(0),
-            )
+        for chosen, walks in _walks(make_agent(agent), walls, find_endpoints(walls), np.array([direction])):
             for place, number in enumerate(chosen):
                 ways[number] = walks.cells[place, : walks.lengths[place]]
         return ways
@@ -129,84 +109,60 @@ def _marked(levels: np.ndarray, endpoints: Endpoints) -> np.ndarray:
     return marked.reshape(-1, SIDE, SIDE)
 
 
-def make_agent(name: str) -> MazeAgent:
-    """Returns an agent, by its name or from its file (.npz).
+def _walks(
+    agent: MazeAgent, walls: np.ndarray, endpoints: Endpoints, directions: np.ndarray
+) -> Iterator[tuple[np.ndarray, Walks]]:
+    """Plays an episode from each direction in each solvable maze.
 
-    Raises:
-        NeurozooError: The file is missing, damaged, or holds something else.
+    Yields:
+        Numbers of mazes, and their walks: those from all directions in one maze come one after the other.
     """
-    return _AGENTS[name]() if name in _AGENTS else read_maze_agent(name)
+    solvable = np.flatnonzero(endpoints.is_solvable)
+    size = _MOST_EPISODES // len(directions)
+    for first in range(0, len(solvable), size):
+        chosen = solvable[first : first + size]
+        number, direction = np.repeat(chosen, len(directions)), np.tile(directions, len(chosen))
+        start, goal = endpoints.start[number], endpoints.goal[number]
+        yield chosen, play(agent, walls[number], start, goal, direction, np.random.default_rng(0))
 
 
-def _outcomes(
-    agent: MazeAgent,
-    walls: np.ndarray,
-    endpoints: Endpoints,
-    solvable: np.ndarray,
-    play: Play,
-    rngs: list[np.random.Generator],
-) -> Iterator[tuple[int, dict[str, float], np.ndarray]]:
-    """Yields number, values by name, and visits per cell and episode (float64, shape (256,)) of each solvable maze."""
-    ops = None if agent.op_parameters is None else play.ops
-    if ops is None and agent.is_deterministic:
-        for chosen, walks in _walks_of_directions(agent, walls, endpoints, solvable):
-            for place, number in enumerate(chosen.tolist()):
-                of_maze = Walks(*(array[place] for array in walks))
-                yield number, *_summary(of_maze, play, rngs[number], int(endpoints.reachable[number]))
-        return
-    # The random numbers are drawn in this order, in all engines: directions, and then the seed of the actions.
+def _from_each_direction(
+    agent: MazeAgent, walls: np.ndarray, endpoints: Endpoints, play: Play, rngs: list[np.random.Generator]
+) -> Iterator[_Outcome]:
+    """Plays an episode from each of the four directions; a deterministic agent has no others."""
+    for chosen, walks in _walks(agent, walls, endpoints, np.arange(4)):
+        for place, number in enumerate(chosen.tolist()):
+            own = slice(4 * place, 4 * place + 4)
+            of_maze = Walks(walks.cells[own], walks.actions[own], walks.lengths[own], walks.is_solved[own])
+            yield number, *_summary(of_maze, play, rngs[number], int(endpoints.reachable[number]))
+
+
+def _in_op(
+    agent: MazeAgent, walls: np.ndarray, endpoints: Endpoints, play: Play, rngs: list[np.random.Generator]
+) -> Iterator[_Outcome]:
+    """Plays all episodes in the op."""
+    solvable, copies = np.flatnonzero(endpoints.is_solvable), _copies(play)
+    # As in NumPy, directions are drawn first; then the seed of the actions.
     directions = [_draw_directions(play, rngs[number]) for number in solvable]
     starts = Starts(
         walls=walls[solvable],
         start=endpoints.start[solvable],
         goal=endpoints.goal[solvable],
-        direction=np.array(directions, np.uint8).reshape(len(solvable), *_copies(play)),
+        direction=np.array(directions, np.uint8).reshape(len(solvable), *copies),
         seed=np.array([rngs[number].integers(2**63) for number in solvable], np.int64),
         num_counting=play.num_episodes,
     )
-    if ops is None:
-        finished = play_step_by_step(agent, starts)
-    else:
-        finished = play_in_op(agent, starts, ops=ops, threads=play.threads)
-    for place, number in enumerate(solvable.tolist()):
-        yield number, *_means(finished, place, int(endpoints.reachable[number]))
-
-
-def _means(finished: Finished, maze: int, reachable: int) -> tuple[dict[str, float], np.ndarray]:
-    """Averages the episodes of a maze: the values by name, and visits per cell and episode."""
-    episodes = finished.lengths.shape[1]
-    return {
-        "path_length": finished.lengths[maze].sum() / episodes,
-        "repeated_visits": finished.repeats[maze].sum() / episodes,
-        "explored": np.count_nonzero(finished.visits[maze]) / reachable,
-        "left_turns": float(np.median(finished.left_turns[maze])),
-        "right_turns": float(np.median(finished.right_turns[maze])),
-        "solved": finished.is_solved[maze].sum() / episodes,
-    }, finished.visits[maze] / episodes
-
-
-def _walks_of_directions(
-    agent: MazeAgent, walls: np.ndarray, endpoints: Endpoints, solvable: np.ndarray
-) -> Iterator[tuple[np.ndarray, tuple[np.ndarray, ...]]]:
-    """Plays one episode from each direction in each maze; a deterministic agent has no others.
-
-    Yields:
-        Numbers of mazes, and the fields of `Walks` with the shape (mazes, directions, ...).
-    """
-    size = _MOST_EPISODES // 4
-    for begin in range(0, len(solvable), size):
-        chosen = solvable[begin : begin + size]
-        number, direction = np.repeat(chosen, 4), np.tile(np.arange(4), len(chosen))
-        walks = play(
-            agent,
-            walls[number],
-            endpoints.start[number],
-            endpoints.goal[number],
-            direction,
-            np.random.default_rng(0),  # not used: the agent is deterministic
-        )
-        fields = (walks.cells, walks.actions, walks.lengths, walks.is_solved)
-        yield chosen, tuple(array.reshape(len(chosen), 4, *array.shape[1:]) for array in fields)
+    finished, episodes = play_in_op(agent, starts, ops=play.ops or OPS, threads=play.threads), play.num_episodes
+    for maze, number in enumerate(solvable.tolist()):
+        values = {
+            "path_length": finished.lengths[maze].sum() / episodes,
+            "repeated_visits": finished.repeats[maze].sum() / episodes,
+            "explored": np.count_nonzero(finished.visits[maze]) / endpoints.reachable[number],
+            "left_turns": float(np.median(finished.left_turns[maze])),
+            "right_turns": float(np.median(finished.right_turns[maze])),
+            "solved": finished.is_solved[maze].sum() / episodes,
+        }
+        yield number, values, finished.visits[maze] / episodes
 
 
 def _summary(walks: Walks, play: Play, rng: np.random.Generator, reachable: int) -> tuple[dict[str, float], np.ndarray]:
@@ -253,12 +209,7 @@ def _draw_directions(play: Play, rng: np.random.Generator) -> np.ndarray:
 
 
 def _drawn(lengths: np.ndarray, play: Play, rng: np.random.Generator) -> tuple[np.ndarray, list[tuple[int, int]]]:
-    """Draws the first directions of episodes.
-
-    Args:
-        lengths: Steps of the episode from each direction, shape (4,).
-        play: How a level is evaluated.
-        rng: Where the directions come from.
+    """Draws the first directions of episodes, whose lengths they decide.
 
     Returns:
         How many of the episodes that count begin in each direction, shape (4,); and direction and steps of those that
@@ -272,13 +223,11 @@ def _drawn(lengths: np.ndarray, play: Play, rng: np.random.Generator) -> tuple[n
     copies = np.repeat(np.arange(play.num_envs), play.num_episodes)
     order = np.lexsort((copies, ends.reshape(-1)))[: play.num_episodes]  # by step, then by copy
     copy, episode = np.divmod(order, play.num_episodes)
-    counting = drawn[copy, episode]
     last = ends[copy[-1], episode[-1]]
     finished = np.bincount(copy, minlength=play.num_envs)
     cut = []
-    for number in range(play.num_envs):
-        if finished[number] < play.num_episodes:
-            begun = ends[number, finished[number] - 1] if finished[number] else 0
-            if steps := int(last - begun):
-                cut.append((int(drawn[number, finished[number]]), steps))
-    return np.bincount(counting, minlength=4), cut
+    for number in np.flatnonzero(finished < play.num_episodes):
+        begun = ends[number, finished[number] - 1] if finished[number] else 0
+        if steps := int(last - begun):
+            cut.append((int(drawn[number, finished[number]]), steps))
+    return np.bincount(drawn[copy, episode], minlength=4), cut

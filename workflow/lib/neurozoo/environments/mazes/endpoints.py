@@ -13,19 +13,12 @@ _BITS = np.uint16(1) << np.arange(SIDE, dtype=np.uint16)
 
 @dataclass(frozen=True)
 class Endpoints:
-    """Where agents start and what they look for, in each of several mazes.
+    """Where agents start and what they look for, in each of several mazes: int64, shape (mazes,)."""
 
-    Attributes:
-        start: int64, shape (mazes,), cell as row * 16 + column; -1 in an unsolvable maze.
-        goal: The same for the goal.
-        distance: int64, shape (mazes,), steps of the shortest path from cell to cell; -1 in an unsolvable maze.
-        reachable: int64, shape (mazes,), number of cells that can be reached from the start, which counts.
-    """
-
-    start: np.ndarray
-    goal: np.ndarray
-    distance: np.ndarray
-    reachable: np.ndarray
+    start: np.ndarray  # cell as row * 16 + column; -1 in an unsolvable maze
+    goal: np.ndarray  # the same for the goal
+    distance: np.ndarray  # steps of the shortest path from cell to cell; -1 in an unsolvable maze
+    reachable: np.ndarray  # number of cells that can be reached from the start, which counts
 
     @property
     def is_solvable(self) -> np.ndarray:
@@ -42,17 +35,9 @@ def find_endpoints(walls: np.ndarray) -> Endpoints:
     Args:
         walls: bool, shape (mazes, 16, 16).
 
-    Raises:
-        ValueError: The shape is another one.
-
     Source: section 4.2 of the description of DSAGE.
     """
-    walls = np.asarray(walls, bool)
-    if walls.shape[1:] != (SIDE, SIDE):
-        raise ValueError(f"walls should have shape (mazes, {SIDE}, {SIDE}), but have {walls.shape}.")
-    parts = [_endpoints(walls[i : i + _CHUNK]) for i in range(0, len(walls), _CHUNK)]
-    if not parts:
-        parts = [_endpoints(walls)]
+    parts = [_endpoints(walls[first : first + _CHUNK]) for first in range(0, max(len(walls), 1), _CHUNK)]
     return Endpoints(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
@@ -85,9 +70,5 @@ def _endpoints(walls: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, n
     longest = eccentricity[every, start]
     goal = np.argmax((farthest[every, start][:, :, None] & _BITS).reshape(count, CELLS) > 0, axis=1)
     is_solvable = longest >= 1
-    return (
-        np.where(is_solvable, start, -1),
-        np.where(is_solvable, goal, -1),
-        np.where(is_solvable, longest, -1),
-        np.where(is_solvable, reached[every, start], 0),
-    )
+    start, goal, longest = (np.where(is_solvable, each, -1) for each in (start, goal, longest))
+    return start, goal, longest, np.where(is_solvable, reached[every, start], 0)

@@ -1,11 +1,10 @@
 """The recurrent agent: a network that remembers where it has been, as the agent of the original does.
 
-The op plays with it (native/core/maze_network.cc); here are its file, its shapes, and a slow twin for tests and pages.
+The op plays with it (native/core/maze_network.cc); here are its shapes, and a slow twin for tests and pages.
 
 Source: section 4.4 of the description of DSAGE; Parker-Holder et al. 2022, arXiv:2203.01302 (ACCEL's student).
 """
 
-import os
 from collections.abc import Mapping
 from functools import cached_property
 
@@ -13,14 +12,12 @@ import numpy as np
 
 from neurozoo.environments.mazes.simulator import NUM_ACTIONS
 from neurozoo.errors import NeurozooError
-from neurozoo.files import written_whole
 from neurozoo.networks.catalogue import get_keras_network
 from neurozoo.networks.keras_networks import KerasLayout
 from neurozoo.networks.maze_network import MAZE_OBSERVATION, SCALE
 
 NETWORK = "maze_recurrent"
 FEWEST_ACTIONS, MOST_ACTIONS = 3, 8
-MULTIPLY_ADDS = 427_044  # of a step with seven actions, without the critic: what a forward pass computes
 UNITS = get_keras_network(NETWORK).lstm_units
 _KERNEL = get_keras_network(NETWORK).torso[0].kernel
 
@@ -47,12 +44,8 @@ class RecurrentAgent:
 
     Raises:
         NeurozooError: They are others.
-
-    Attributes:
-        arrays: The parameters by name.
     """
 
-    name = "recurrent"
     is_deterministic = False
 
     def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:
@@ -72,31 +65,7 @@ class RecurrentAgent:
                 )
         self.arrays = {name: np.array(arrays[name]) for name in wanted}
         self.num_actions = num_actions
-
-    @classmethod
-    def draw(cls, rng: np.random.Generator, *, num_actions: int = NUM_ACTIONS) -> "RecurrentAgent":
-        """Draws initial weights as the original does.
-
-        Glorot's uniform for the convolution; orthogonal for the others, with a gain of sqrt(2) for hidden layers and
-        0.01 for the preferences; biases are 0.
-        """
-        drawn = layout(num_actions)
-        return cls(drawn.split(drawn.draw(rng, "orthogonal")))
-
-    def write(self, path: str | os.PathLike) -> None:
-        """Writes the arrays to a file. Equal arrays give equal bytes."""
-        with written_whole(path) as temporary:
-            np.savez(temporary, allow_pickle=False, **self.arrays)
-
-    @property
-    def op_parameters(self) -> np.ndarray:
-        """All parameters: the op plays with them."""
-        return self.theta
-
-    @cached_property
-    def theta(self) -> np.ndarray:
-        """All parameters: float32, shape (parameters,)."""
-        return np.concatenate([array.ravel() for array in self.arrays.values()])
+        self.op_parameters = np.concatenate([array.ravel() for array in self.arrays.values()])
 
     def first_memory(self, episodes: int) -> np.ndarray:
         """Returns zeros: float64, shape (episodes, 2, 256), output and cells of the LSTM."""

@@ -25,30 +25,17 @@ _WIDTH = SIDE + 2 * _MARGIN
 _STEPS = np.array([1, _WIDTH, -1, -_WIDTH])  # of the directions right, down, left, up, in the wider grid
 
 
-def _view_offsets() -> np.ndarray:
-    """Returns what the cells of the view are to the agent's own cell: shape (directions, 5 * 5), x before y."""
-    offsets = np.empty((4, VIEW, VIEW), np.int64)
-    for direction in range(4):
-        forward, right = _STEPS[direction], _STEPS[(direction + 1) % 4]
-        for i in range(VIEW):
-            for j in range(VIEW):
-                offsets[direction, i, j] = forward * (VIEW - 1 - j) + right * (i - VIEW // 2)
-    return offsets.reshape(4, VIEW * VIEW)
-
-
-_OFFSETS = _view_offsets()
+# What the cells of the view are to the agent's own cell: shape (directions, 5 * 5), x before y.
+_OFFSETS = np.array([
+    [ahead * (VIEW - 1 - y) + right * (x - VIEW // 2) for x in range(VIEW) for y in range(VIEW)]
+    for ahead, right in zip(_STEPS, np.roll(_STEPS, -1), strict=True)
+])  # fmt: skip
 
 
 class MazeAgent(Interface):
-    """An agent that walks through mazes. It sees a batch of observations and remembers what its memory holds.
+    """An agent that walks through mazes. It sees a batch of observations and remembers what its memory holds."""
 
-    Attributes:
-        name: Its name in settings.
-        is_deterministic: Whether a maze and a first direction decide its whole episode.
-    """
-
-    name: str
-    is_deterministic: bool
+    is_deterministic: bool  # whether a maze and a first direction decide its whole episode
 
     @property
     def op_parameters(self) -> np.ndarray | None:
@@ -123,14 +110,7 @@ class MazeEpisodes:
         return observation
 
     def step(self, actions: np.ndarray) -> np.ndarray:
-        """Makes one step in each episode.
-
-        Args:
-            actions: int, shape (episodes,).
-
-        Returns:
-            bool, shape (episodes,): whether the goal is reached. The step counts.
-        """
+        """Makes one step in each episode; returns whether the goal is reached: bool, shape (episodes,)."""
         self.steps += 1
         self.direction = (self.direction + (actions == TURN_RIGHT) - (actions == TURN_LEFT)) % 4
         ahead = self._place + _STEPS[self.direction]
@@ -139,16 +119,12 @@ class MazeEpisodes:
         self._place = np.where(moves, ahead, self._place)
         return moves & (kind == SEEN_GOAL)
 
-    def begin(self, episodes: np.ndarray, start: np.ndarray, direction: np.ndarray) -> None:
-        """Puts the agents of some episodes back; `episodes` are their numbers, and `steps` counts on."""
-        self._place[episodes], self.direction[episodes] = _places(start), direction
-
     def replace(
         self, episodes: np.ndarray, walls: np.ndarray, start: np.ndarray, goal: np.ndarray, direction: np.ndarray
     ) -> None:
         """Puts the agents of some episodes into other mazes; `episodes` are their numbers, and `steps` counts on."""
         self._grid.reshape(-1, _WIDTH * _WIDTH)[self._base[episodes] // _WIDTH**2] = _grids(walls, goal)
-        self.begin(episodes, start, direction)
+        self._place[episodes], self.direction[episodes] = _places(start), direction
 
     def keep(self, wanted: np.ndarray) -> None:
         """Forgets all other episodes; `wanted` is bool, shape (episodes,)."""
@@ -176,19 +152,12 @@ def reward_at(steps: ArrayLike, *, time_limit: int = TIME_LIMIT) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Walks:
-    """The ways of agents through mazes.
+    """The ways of agents through mazes."""
 
-    Attributes:
-        cells: int16, shape (episodes, 648): the agent's cell before each action; -1 after the end.
-        actions: int8, shape (episodes, 648): -1 after the end.
-        lengths: int64, shape (episodes,): steps; 648 if the goal was not reached in time.
-        is_solved: bool, shape (episodes,).
-    """
-
-    cells: np.ndarray
-    actions: np.ndarray
-    lengths: np.ndarray
-    is_solved: np.ndarray
+    cells: np.ndarray  # int16, shape (episodes, 648): the agent's cell before each action; -1 after the end
+    actions: np.ndarray  # int8, shape (episodes, 648): -1 after the end
+    lengths: np.ndarray  # int64, shape (episodes,): steps; 648 if the goal was not reached in time
+    is_solved: np.ndarray  # bool, shape (episodes,)
 
     def visits(self) -> np.ndarray:
         """Returns how often agents stood on each cell before an action: int64, shape (episodes, 256)."""
@@ -205,16 +174,7 @@ def play(
     direction: np.ndarray,
     rng: np.random.Generator,
 ) -> Walks:
-    """Plays episodes to their ends.
-
-    Args:
-        agent: Who plays.
-        walls: bool, shape (episodes, 16, 16).
-        start: int, shape (episodes,): cell as row * 16 + column.
-        goal: The same for the goal.
-        direction: int, shape (episodes,): where the agents look at first.
-        rng: Where random actions come from.
-    """
+    """Plays episodes to their ends; for the arrays see `MazeEpisodes`. Random actions come from `rng`."""
     count = len(walls)
     cells = np.full((count, TIME_LIMIT), -1, np.int16)
     actions = np.full((count, TIME_LIMIT), -1, np.int8)

@@ -7,7 +7,7 @@ from neurozoo.environments.mazes.curriculum import PHASES, TESTED, MazeLevel, dr
 from neurozoo.environments.mazes.endpoints import SIDE
 from neurozoo.environments.mazes.simulator import MazeEpisodes, reward_at
 from neurozoo.environments.protocols import Protocol
-from neurozoo.environments.single_frame import SingleFrameWorld, largest
+from neurozoo.environments.world import SingleFrameWorld, largest
 
 PIXELS = 8  # of a cell, on each side
 _RING = 1  # cells of wall around the maze
@@ -22,42 +22,34 @@ class MazeWorld(SingleFrameWorld):
     Mazes of tests and rollouts are those of `TESTED`. In others, every second goal is nearby, so that evolution finds
     its first goals by chance.
 
-    Args:
-        game: `maze`.
-        protocol: How episodes are played.
-
     Attributes:
         level: The maze of the episode.
     """
 
+    level: MazeLevel
     screen_shape = ((SIDE + 2 * _RING) * PIXELS, (SIDE + 2 * _RING) * PIXELS, 3)
 
     def __init__(self, game: str, protocol: Protocol):
         super().__init__(game, protocol)
-        self._time_limit = protocol.max_frames
-        self._start(0)
-
-    @property
-    def level(self) -> MazeLevel:
-        """The maze of the episode."""
-        return self._level
+        self._time_limit = protocol.max_frames  # max_frames may be replaced between episodes
+        self._start(0, 0)
 
     @property
     def screen(self) -> np.ndarray:
         """The maze in colour, with the agent as a red wedge that points ahead: uint8, `screen_shape`."""
         cells = np.full((SIDE + 2 * _RING, SIDE + 2 * _RING, 3), _WALL, np.uint8)
         inner = cells[_RING:-_RING, _RING:-_RING]
-        inner[~self._level.walls] = _FREE
-        inner[divmod(self._level.goal, SIDE)] = _GOAL
+        inner[~self.level.walls] = _FREE
+        inner[divmod(self.level.goal, SIDE)] = _GOAL
         picture = cells.repeat(PIXELS, axis=0).repeat(PIXELS, axis=1)
         row, column = divmod(int(self._maze.cell[0]), SIDE)
         top, left = (row + _RING) * PIXELS, (column + _RING) * PIXELS
         picture[top : top + PIXELS, left : left + PIXELS][_wedge(int(self._maze.direction[0]))] = _AGENT
         return picture
 
-    def _start(self, seed: int) -> None:
+    def _start(self, seed: int, noops: int) -> None:
         phase = TESTED if is_for_test(seed) else PHASES[-1]
-        level = self._level = draw_level(np.random.default_rng(seed), phase)
+        level = self.level = draw_level(np.random.default_rng(seed), phase)
         start, goal, direction = (np.array([each]) for each in (level.start, level.goal, level.direction))
         self._maze = MazeEpisodes(level.walls[None], start, goal, direction)
 

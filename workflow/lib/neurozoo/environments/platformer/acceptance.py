@@ -23,21 +23,11 @@ def judge(
 ) -> dict[str, object]:
     """Draws levels from N(0, I), lets the agent play each of them once, and compares.
 
-    Args:
-        decoder: Makes levels of solutions.
-        count: Number of levels.
-        seed: Decides the solutions.
-        threads: Levels that are played at once; changes no result.
-        ops: The op library.
-
     Returns:
         `won` (share of levels that the agent gets through, at least 0.8), `sky_percentiles` (5th, 50th and 95th of the
         tiles in the sky; each one plus 1 within a factor of 2 of the original's plus 1), `missing_tiles` (should be
         none), `whole_pipes` (share of the runs of pipe tiles in a row that are 2 wide, at least 0.8; None without
         pipes), `met`, for each of these four whether it is met, and `is_accepted`, whether all are.
-
-    Raises:
-        NeurozooError: The op library is missing or does not fit.
     """
     levels = t.without_wrong_ends(decoder(np.random.default_rng(seed).standard_normal((count, 32))))
     games = play(t.to_characters(levels), np.full((count, 1), _BUDGET), threads=threads, ops=ops)

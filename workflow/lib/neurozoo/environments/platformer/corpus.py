@@ -40,19 +40,13 @@ THEMES: Mapping[str, tuple[float, Mapping[str, float]]] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Corpus:
-    """Windows of long levels.
+    """Windows of long levels."""
 
-    Attributes:
-        levels: uint8, shape (windows, 16, 56), numbers of tiles.
-        is_won: bool, shape (windows,): whether the agent comes through; False for those that are meant to be hopeless.
-        num_rejected: Windows that were left out because the agent did not come through.
-        seed: What they were drawn with.
-    """
-
-    levels: np.ndarray
+    levels: np.ndarray  # uint8, shape (windows, 16, 56), numbers of tiles
+    # bool, shape (windows,): whether the agent comes through; False for those that are meant to be hopeless
     is_won: np.ndarray
-    num_rejected: int
-    seed: int
+    num_rejected: int  # windows that were left out because the agent did not come through
+    seed: int  # what they were drawn with
 
 
 def draw_long_level(rng: np.random.Generator) -> np.ndarray:
@@ -70,11 +64,6 @@ def draw_long_level(rng: np.random.Generator) -> np.ndarray:
     return level
 
 
-def draw_window(rng: np.random.Generator) -> np.ndarray:
-    """Draws one window of a long level, which nobody has tried to win: uint8, shape (16, 56)."""
-    return _windows(rng, 1)[0]
-
-
 def draw_corpus(
     seed: int, *, count: int = 2000, hopeless: float = 0.07, threads: int = 1, ops: str | os.PathLike = OPS
 ) -> Corpus:
@@ -89,15 +78,12 @@ def draw_corpus(
         hopeless: Share of hopeless windows.
         threads: Levels that are played at once; changes no result.
         ops: The op library.
-
-    Raises:
-        NeurozooError: The op library is missing or does not fit.
     """
     num_hopeless = round(hopeless * count)
     wanted, kept, rejected, batch = count - num_hopeless, [np.zeros((0, t.HEIGHT, t.WIDTH), np.uint8)], 0, 0
     while wanted > 0:
         rng = np.random.default_rng([seed, 0, batch])
-        windows = _windows(rng, min(wanted + 16, 400))
+        windows = draw_windows(rng, min(wanted + 16, 400))
         games = play(t.to_characters(windows), np.full((len(windows), 1), _BUDGET), threads=threads, ops=ops)
         good = windows[games.status[:, 0] == WON][:wanted]
         rejected += int(np.sum(games.status[:, 0] != WON))
@@ -105,7 +91,7 @@ def draw_corpus(
         wanted -= len(good)
         batch += 1
     rng = np.random.default_rng([seed, 1])
-    barred = _barred(_windows(rng, num_hopeless), rng)
+    barred = _barred(draw_windows(rng, num_hopeless), rng)
     levels, is_won = np.concatenate([*kept, barred]), np.arange(count) < count - num_hopeless
     order = rng.permutation(count)
     return Corpus(levels[order], is_won[order], rejected, seed)
@@ -117,7 +103,7 @@ def kept_corpus(
     """Reads the levels of a file, or draws them and writes it, because the agent takes a minute for thousands.
 
     Raises:
-        NeurozooError: The file is damaged, or holds the levels of another seed or number; or see `draw_corpus`.
+        NeurozooError: The file is damaged, or holds the levels of another seed or number.
     """
     if not Path(path).exists():
         write_corpus(path, draw_corpus(seed, count=count, threads=threads, ops=ops))
@@ -133,13 +119,8 @@ def kept_corpus(
 def write_corpus(path: str | os.PathLike, corpus: Corpus) -> None:
     """Writes levels to an `.npz`, which `read_corpus` reads."""
     with written_whole(path) as temporary:
-        np.savez_compressed(
-            temporary,
-            levels=corpus.levels,
-            is_won=corpus.is_won,
-            num_rejected=np.int64(corpus.num_rejected),
-            seed=np.int64(corpus.seed),
-        )
+        rejected, seed = np.int64(corpus.num_rejected), np.int64(corpus.seed)
+        np.savez_compressed(temporary, levels=corpus.levels, is_won=corpus.is_won, num_rejected=rejected, seed=seed)
 
 
 def read_corpus(path: str | os.PathLike) -> Corpus:
@@ -163,8 +144,8 @@ def read_corpus(path: str | os.PathLike) -> Corpus:
     return Corpus(levels, is_won, int(rejected), int(seed))
 
 
-def _windows(rng: np.random.Generator, count: int) -> np.ndarray:
-    """Cuts windows out of long levels, a few of each."""
+def draw_windows(rng: np.random.Generator, count: int) -> np.ndarray:
+    """Cuts windows out of long levels, a few of each; nobody has tried to win them: uint8, shape (count, 16, 56)."""
     found: list[np.ndarray] = []
     while len(found) < count:
         level = draw_long_level(rng)

@@ -9,19 +9,10 @@ from types import MappingProxyType
 
 import numpy as np
 
-from neurozoo.environments.level_domains import Evaluations, Measure, Play
+from neurozoo.environments.levels import Evaluations, LevelDomain, Measure, Play
 from neurozoo.environments.platformer import simulator
+from neurozoo.environments.platformer import tiles as t
 from neurozoo.environments.platformer.evolved_runner import play_with, read_runner, run_through
-from neurozoo.environments.platformer.tiles import (
-    AIR,
-    ALPHABET,
-    ENEMIES,
-    HEIGHT,
-    TILE_COLOURS,
-    WIDTH,
-    to_characters,
-    without_wrong_ends,
-)
 
 A_STAR = "a_star"
 BUDGETS = (350, 400, 450, 500, 550)  # nodes per tick, of which every run draws one
@@ -31,7 +22,7 @@ _MEANS = ("jumps", "kills", "stomp_kills", "shell_kills", "fire_kills", "fall_ki
 Decoder = Callable[[np.ndarray], np.ndarray]  # from solutions to tiles: uint8, (levels, 16, 56)
 
 
-class PlatformerDomain:
+class PlatformerDomain(LevelDomain):
     """Levels of a platform game; see `LevelDomain`.
 
     A solution has 32 real numbers, which a decoder turns into a level. A finish at the left of the start would win at
@@ -48,10 +39,8 @@ class PlatformerDomain:
     """
 
     solution_size = 32
-    num_values: int | None = None
-    num_tiles = len(ALPHABET)
-    spare_channels = 0
-    shape = (HEIGHT, WIDTH)
+    num_tiles = len(t.ALPHABET)
+    shape = (t.HEIGHT, t.WIDTH)
     measures: Mapping[str, Measure] = MappingProxyType(
         {
             "sky_tiles": Measure("Tiles in the sky", 0, 150, 150, 30),
@@ -59,18 +48,17 @@ class PlatformerDomain:
             "kills": Measure("Mean enemies killed", 0, 25, 25, 5),
         }
     )
-    recorded: tuple[str, ...] = (
+    recorded = (
         "sky_tiles", "jumps", "kills", "enemies", "stomp_kills", "shell_kills", "fire_kills", "fall_kills", "hurts",
         "coins", "longest_air", "longest_jump", "ticks", "won", "completion_deviation", "jumps_deviation",
     )  # fmt: skip
     default_measures = ("sky_tiles", "jumps")
-    agents: tuple[str, ...] = (A_STAR,)
+    agents = (A_STAR,)
     trained_play_once = True
-    objective_range = (0.0, 1.0)
     reads_generators = True
-    read_agent: Callable[[str], object] | None = staticmethod(read_runner)
+    read_agent = staticmethod(read_runner)
     needs_op = True
-    tile_colours: tuple[str, ...] = TILE_COLOURS
+    tile_colours = t.TILE_COLOURS
 
     def __init__(self, name: str, decoder: Decoder) -> None:
         self.name = name
@@ -78,7 +66,7 @@ class PlatformerDomain:
 
     def decode(self, solutions: np.ndarray) -> np.ndarray:
         """Returns levels: uint8, shape (levels, 16, 56)."""
-        return without_wrong_ends(self._decoder(np.asarray(solutions)))
+        return t.without_wrong_ends(self._decoder(np.asarray(solutions)))
 
     def with_endpoints(self, levels: np.ndarray) -> np.ndarray:
         """Returns the same levels: their start and finish are tiles, or else their first and last column."""
@@ -90,16 +78,16 @@ class PlatformerDomain:
         The occupancy is the number of ticks in which the runner's feet were on a tile.
         """
         levels = np.asarray(levels, np.uint8)
-        ops = play.ops or simulator.OPS
+        characters, ops = t.to_characters(levels), play.ops or simulator.OPS
         if play.agent == A_STAR:
             budgets = np.array([rng.choice(BUDGETS, play.num_episodes) for rng in rngs]).reshape(len(levels), -1)
-            games = simulator.play(to_characters(levels), budgets, threads=play.threads, ops=ops)
+            games = simulator.play(characters, budgets, threads=play.threads, ops=ops)
         else:
-            games = play_with(read_runner(play.agent), to_characters(levels), ops=ops)
+            games = play_with(read_runner(play.agent), characters, ops=ops)
         values = {
             **{name: games.count(name).mean(axis=1) for name in _MEANS},
-            "sky_tiles": (levels[:, :SKY_ROWS] != AIR).sum(axis=(1, 2)),
-            "enemies": np.isin(levels, ENEMIES).sum(axis=(1, 2)),
+            "sky_tiles": (levels[:, :SKY_ROWS] != t.AIR).sum(axis=(1, 2)),
+            "enemies": np.isin(levels, t.ENEMIES).sum(axis=(1, 2)),
             "longest_jump": games.longest_jump.mean(axis=1),
             "ticks": games.ticks.mean(axis=1),
             "won": (games.status == simulator.WON).mean(axis=1),
@@ -116,23 +104,16 @@ class PlatformerDomain:
     def ways(
         self, levels: np.ndarray, agent: str, *, direction: int = 0, ops: str | os.PathLike | None = None
     ) -> list[np.ndarray]:
-        """Returns the tiles of one run in each level, for pages and movies. The searching agent has its middle budget.
+        """Returns the tiles of one run in each level; see `LevelDomain.ways`. Ticks outside of the level are left out.
 
-        Args:
-            levels: uint8, shape (levels, 16, 56).
-            agent: Name of the agent, or its file.
-            direction: Has no meaning here.
-            ops: The op library; None for where the workflow builds it.
-
-        Returns:
-            Arrays of int16, shape (ticks,), row * 56 + column; ticks above or below the level are left out.
+        The searching agent has its middle budget. `direction` has no meaning.
         """
-        characters, ops = to_characters(np.asarray(levels, np.uint8)), ops or simulator.OPS
-        if agent != A_STAR:
+        characters, ops = t.to_characters(np.asarray(levels, np.uint8)), ops or simulator.OPS
+        if agent == A_STAR:
+            budgets = np.full((len(characters), 1), BUDGETS[len(BUDGETS) // 2])
+            buttons = simulator.play(characters, budgets, ops=ops).buttons_of_first_runs()
+            runs = [simulator.replay(level, own, ops=ops) for level, own in zip(characters, buttons, strict=True)]
+        else:
             runner = read_runner(agent)
-            return [simulator.tiles_of_feet(run_through(runner, level, ops=ops)[1].position) for level in characters]
-        games = simulator.play(characters, np.full((len(characters), 1), BUDGETS[len(BUDGETS) // 2]), ops=ops)
-        return [
-            simulator.tiles_of_feet(simulator.replay(level, buttons, ops=ops).position)
-            for level, buttons in zip(characters, games.buttons_of_first_runs(), strict=True)
-        ]
+            runs = [run_through(runner, level, ops=ops)[1] for level in characters]
+        return [simulator.tiles_of_feet(run.position) for run in runs]

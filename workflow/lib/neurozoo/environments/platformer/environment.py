@@ -8,11 +8,10 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from neurozoo.environments.games import PICTURE_SHAPE
-from neurozoo.environments.platformer.corpus import draw_window
+from neurozoo.environments.gymnasium_games import PICTURE_SHAPE
+from neurozoo.environments.platformer.corpus import draw_windows
 from neurozoo.environments.platformer.game import TICKS_PER_SECOND, PlatformerGame
-from neurozoo.environments.platformer.pixels import draw_pixels
-from neurozoo.environments.platformer.senses import ACTIONS, NUM_SENSED, TICKS_PER_STEP, look_around
+from neurozoo.environments.platformer.senses import ACTIONS, NUM_SENSED, TICKS_PER_STEP, draw_pixels, look_around
 from neurozoo.environments.platformer.simulator import JUMP, OPS, WON
 from neurozoo.environments.platformer.tiles import checked_levels, read_level, to_text, without_wrong_ends
 from neurozoo.errors import NeurozooError, unknown_name
@@ -25,7 +24,7 @@ class PlatformerEnvironment(gymnasium.Env):
     """The platform game as `neurozoo/Platformer-v0`, and as the game `gym.Platformer-v0`.
 
     With `obs_type="pixels"` it is `neurozoo/PlatformerPixels-v0` and `gym.PlatformerPixels-v0`: an observation is a
-    grey picture (see `pixels.draw_pixels`), uint8, (84, 84).
+    grey picture (see `senses.draw_pixels`), uint8, (84, 84).
 
     Otherwise it has 227 numbers from -1 to 1 (see `senses.look_around`).
 
@@ -79,7 +78,7 @@ class PlatformerEnvironment(gymnasium.Env):
         """Starts an episode; see `gymnasium.Env.reset`. The seed decides the level."""
         super().reset(seed=seed)
         if self._levels is None:
-            self._level = without_wrong_ends(draw_window(self.np_random)[None])[0]
+            self._level = without_wrong_ends(draw_windows(self.np_random, 1))[0]
         else:
             self._level = self._levels[self.np_random.integers(len(self._levels))]
         self.game = PlatformerGame(self._level, ops=self._ops)
@@ -114,10 +113,8 @@ class PlatformerEnvironment(gymnasium.Env):
         return look_around(self.game.now, holds_jump=bool(self._buttons & JUMP))
 
     def _info(self) -> dict:
-        game = self.game
-        return {
-            "status": game.status, "completion": game.completion, "ticks": game.tick, "is_won": game.status == WON,
-        }  # fmt: skip
+        status = self.game.status
+        return {"status": status, "completion": self.game.completion, "ticks": self.game.tick, "is_won": status == WON}
 
 
 def _read_levels(path: Path) -> np.ndarray:

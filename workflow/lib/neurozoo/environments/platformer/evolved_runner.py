@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from neurozoo.environments.evolved_agents import dense_layout, dense_outputs, trained_weights
+from neurozoo.environments.evolved_agents import dense_outputs, trained_weights
 from neurozoo.environments.platformer.senses import ACTIONS, NUM_SENSED, TICKS_PER_STEP, look_around
 from neurozoo.environments.platformer.simulator import JUMP, OPS, RUNNING, Games, Replay, replay, tiles_of_feet
 from neurozoo.environments.platformer.tiles import HEIGHT, WIDTH
@@ -30,24 +30,16 @@ def read_runner(path: str | os.PathLike) -> Runner:
         raise NeurozooError(f"The agent {path} is missing. Train one in the game {GAME}, or name a_star.")
     try:
         run = trained_weights(read_npz(path), game=GAME, actions=range(len(ACTIONS), len(ACTIONS) + 1))
-        return dense_outputs(dense_layout(run.model, run.num_actions, (1, 1, NUM_SENSED)), run.theta)
+        return dense_outputs(run, (1, 1, NUM_SENSED))
     except (*DAMAGE, OSError, NeurozooError) as error:
         raise NeurozooError(f"{path} is no agent for platform levels: {error}") from error
 
 
 def run_through(runner: Runner, level: np.ndarray, *, ops: str | os.PathLike = OPS) -> tuple[np.ndarray, Replay]:
-    """Lets an evolved agent play a level once; it would do the same again.
-
-    Args:
-        runner: The agent.
-        level: uint8, shape (16, 56), characters.
-        ops: The op library.
+    """Lets an evolved agent play a level (uint8, shape (16, 56), characters) once; it would do the same again.
 
     Returns:
         Its decisions, uint8, shape (ticks,), and the game tick by tick.
-
-    Raises:
-        NeurozooError: See `simulator.replay`.
     """
     buttons, codes = np.zeros(0, np.uint8), list(ACTIONS.values())
     now = replay(level, buttons, newest_only=True, ops=ops)
@@ -60,13 +52,7 @@ def run_through(runner: Runner, level: np.ndarray, *, ops: str | os.PathLike = O
 
 
 def play_with(runner: Runner, levels: np.ndarray, *, ops: str | os.PathLike = OPS) -> Games:
-    """Lets an evolved agent play levels, once each.
-
-    Args:
-        runner: The agent.
-        levels: uint8, shape (levels, 16, 56), characters.
-        ops: The op library.
-    """
+    """Lets an evolved agent play levels (uint8, shape (levels, 16, 56), characters), once each."""
     runs = [run_through(runner, level, ops=ops) for level in levels]
     ticks = [game for _, game in runs]
     length = np.array([[len(buttons)] for buttons, _ in runs], np.int32)

@@ -34,17 +34,11 @@ class PlatformerGame:
         self.now: Replay = self._replay(newest_only=True)
 
     def press(self, buttons: int, *, ticks: int = 1) -> None:
-        """Holds buttons for some ticks, or until the game is over.
-
-        Args:
-            buttons: Bits, see `simulator.LEFT` to `JUMP`.
-            ticks: How long.
-        """
-        if self.is_over:
-            return
-        self._buttons += [buttons] * ticks
-        self.now = self._replay(newest_only=True)
-        del self._buttons[self.tick :]
+        """Holds buttons (bits, see `simulator.LEFT` to `JUMP`) for some ticks, or until the game is over."""
+        if not self.is_over:
+            self._buttons += [buttons] * ticks
+            self.now = self._replay(newest_only=True)
+            del self._buttons[self.tick :]
 
     @property
     def ticks(self) -> Replay:

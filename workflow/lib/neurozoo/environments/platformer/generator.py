@@ -66,22 +66,16 @@ class Generator:
             np.savez(temporary, allow_pickle=False, **self.arrays)
 
     def decode(self, solutions: np.ndarray) -> np.ndarray:
-        """Makes levels; those of a solution do not depend on the others.
+        """Makes levels of solutions, shape (levels, 32): uint8, shape (levels, 16, 56), numbers of tiles.
 
-        Args:
-            solutions: Shape (levels, 32).
-
-        Returns:
-            uint8, shape (levels, 16, 56), numbers of tiles.
+        The level of a solution does not depend on the others.
         """
         solutions = np.asarray(solutions, np.float32).reshape(-1, SOLUTION_SIZE)
-        levels = np.zeros((len(solutions), HEIGHT, WIDTH), np.uint8)
-        for begin in range(0, len(solutions), _BLOCK):
-            block = np.zeros((_BLOCK, SOLUTION_SIZE), np.float32)
-            count = len(solutions[begin : begin + _BLOCK])
-            block[:count] = solutions[begin : begin + _BLOCK]
-            levels[begin : begin + count] = self._picture(block).argmax(axis=-1)[:count]
-        return levels
+        padded = np.pad(solutions, ((0, -len(solutions) % _BLOCK), (0, 0))).reshape(-1, _BLOCK, SOLUTION_SIZE)
+        levels = np.zeros((len(padded), _BLOCK, HEIGHT, WIDTH), np.uint8)
+        for block, of_block in zip(padded, levels, strict=True):
+            of_block[:] = self._picture(block).argmax(axis=-1)
+        return levels.reshape(-1, HEIGHT, WIDTH)[: len(solutions)]
 
     def _picture(self, solutions: np.ndarray) -> np.ndarray:
         """Returns the channels of levels: float32, shape (levels, 16, 56, 17)."""
@@ -115,17 +109,10 @@ def _doubled(picture: np.ndarray, kernels: np.ndarray) -> np.ndarray:
     doubled = np.empty((levels, 2 * height, 2 * width, kernels.shape[-1]), np.float32)
     for row in range(2):
         for column in range(2):
-            seen = np.concatenate(
-                [
-                    padded[:, row + i : row + i + height, column + j : column + j + width]
-                    for i in range(2)
-                    for j in range(2)
-                ],
-                axis=-1,
-            )
-            doubled[:, row::2, column::2] = (seen.reshape(-1, 4 * channels) @ kernels[row, column]).reshape(
-                levels, height, width, -1
-            )
+            corners = [(row + i, column + j) for i in range(2) for j in range(2)]
+            seen = np.concatenate([padded[:, i : i + height, j : j + width] for i, j in corners], axis=-1)
+            sums = seen.reshape(-1, 4 * channels) @ kernels[row, column]
+            doubled[:, row::2, column::2] = sums.reshape(levels, height, width, -1)
     return doubled
 
 
@@ -139,29 +126,27 @@ def _checked(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
             f"It should have kernel_0, kernel_1 and so on, a scale and a shift after each of them but the last, and "
             f"rectifies, but has {', '.join(sorted(arrays)) or 'nothing'}."
         )
-    for name, array in arrays.items():
-        if array.dtype != np.float32:
-            raise NeurozooError(f"{name} should be float32, but is {array.dtype}.")
-        if not np.isfinite(array).all():
-            raise NeurozooError(f"{name} should be finite, but has values that are not.")
     first = arrays["kernel_0"]
     if first.ndim != 4 or len(first) != SOLUTION_SIZE or 0 in first.shape:
         raise NeurozooError(
             f"kernel_0 should have shape ({SOLUTION_SIZE}, height, width, channels), because solutions have "
             f"{SOLUTION_SIZE} numbers, but has {first.shape}."
         )
-    size = [side << (layers - 1) for side in first.shape[1:3]]
-    if size[0] < HEIGHT or size[1] < WIDTH:
-        raise NeurozooError(f"Its picture has {size[0]} x {size[1]} tiles, but levels have {HEIGHT} x {WIDTH}.")
-    shapes: dict[str, tuple[int, ...]] = {"rectifies": ()}
+    height, width = (side << (layers - 1) for side in first.shape[1:3])
+    if height < HEIGHT or width < WIDTH:
+        raise NeurozooError(f"Its picture has {height} x {width} tiles, but levels have {HEIGHT} x {WIDTH}.")
+    shapes: dict[str, tuple[int, ...]] = {"kernel_0": first.shape, "rectifies": ()}
     channels = first.shape[-1]
     for layer in range(layers - 1):
         shapes |= {f"scale_{layer}": (channels,), f"shift_{layer}": (channels,)}
-        kernel = arrays[f"kernel_{layer + 1}"]
-        after = len(ALPHABET) if layer == layers - 2 else kernel.shape[-1] if kernel.ndim else 0
+        after = len(ALPHABET) if layer == layers - 2 else (0, *arrays[f"kernel_{layer + 1}"].shape)[-1]
         shapes[f"kernel_{layer + 1}"] = (_KERNEL, _KERNEL, channels, after)
         channels = after
     for name, shape in shapes.items():
         if arrays[name].shape != shape:
             raise NeurozooError(f"{name} should have shape {shape}, but has {arrays[name].shape}.")
+        if arrays[name].dtype != np.float32:
+            raise NeurozooError(f"{name} should be float32, but is {arrays[name].dtype}.")
+        if not np.isfinite(arrays[name]).all():
+            raise NeurozooError(f"{name} should be finite, but has values that are not.")
     return {name: np.array(arrays[name]) for name in sorted(wanted)}

@@ -24,17 +24,11 @@ _MARK = 0.5  # from where on the entries of start and finish put their tiles
 
 
 def decode(solutions: np.ndarray) -> np.ndarray:
-    """Draws levels.
+    """Draws levels of solutions, shape (levels, 32): uint8, shape (levels, 16, 56), numbers of tiles.
 
     The first 28 entries of a solution belong to seven chunks: the first of four chooses the chunk, and all four shape
     it. Entry 28 says how many rows a roof of bricks has, entry 29 how far it goes. Entry 30 puts a start tile into the
     level if it is above 0.5, and entry 31 a finish tile.
-
-    Args:
-        solutions: Shape (levels, 32).
-
-    Returns:
-        uint8, shape (levels, 16, 56), numbers of tiles.
     """
     solutions = np.asarray(solutions, np.float64).reshape(-1, SOLUTION_SIZE)
     shares = np.clip((solutions + _SPREAD) / (2 * _SPREAD), 0, 1 - 1e-9)

@@ -1,7 +1,8 @@
-"""What a runner that learns senses of the platform game, and what it can do."""
+"""What a learner sees of the platform game, in numbers or as a small grey picture, and what it can do."""
 
 import numpy as np
 
+from neurozoo.environments.gymnasium_games import PICTURE_SHAPE
 from neurozoo.environments.platformer.simulator import JUMP, KINDS, LEFT, RIGHT, SPEED, TILES, Replay
 from neurozoo.environments.platformer.tiles import HEIGHT, TILE_SIZE, WIDTH
 
@@ -20,6 +21,19 @@ _ITEMS = ("mushroom", "life_mushroom", "flower")
 _BLOCKS = np.array([0.5 if name == "platform" else float(name not in _SEE_THROUGH) for name in TILES], np.float32)
 _MEANS = np.array([float(name in _ENEMIES) - float(name in _ITEMS) for name in KINDS], np.float32)
 _FASTEST = (11.0, 16.0)  # pixels per tick, along and down
+# Of the picture
+SCALE = 5  # pixels of a tile; a screen is 16.8 tiles wide, and there are two rows of air above and below the level
+COLUMNS_BEHIND = 5  # tiles at the left of the runner, unless the level ends there
+_TILE_GREYS = {
+    "solid": 150, "used": 150, "cannon": 190, "brick": 130, "coin_block": 170, "power_block": 180, "life_block": 180,
+    "platform": 110, "coin": 50,
+}  # fmt: skip
+_GREYS = np.array([_TILE_GREYS.get(name, 0) for name in TILES], np.uint8)
+_FINISH = 30
+_SPRITE_GREYS = {"runner": 80, "mushroom": 60, "life_mushroom": 60, "flower": 60, "fireball": 40}
+_ENEMY = 255
+_TALL = ("green_koopa", "red_koopa")
+_MARGIN = (PICTURE_SHAPE[0] - HEIGHT * SCALE) // 2
 
 
 def look_around(now: Replay, *, holds_jump: bool) -> np.ndarray:
@@ -47,3 +61,35 @@ def look_around(now: Replay, *, holds_jump: bool) -> np.ndarray:
     )  # fmt: skip
     sensed = np.concatenate([(_BLOCKS[tiles] * is_inside[:, None]).ravel(), moving.ravel(), numbers])
     return np.clip(sensed, -1, 1).astype(np.float32)
+
+
+def draw_pixels(now: Replay, finish_column: int) -> np.ndarray:
+    """Draws the newest tick as networks see it: the whole height of the level, and its columns around the runner.
+
+    Tiles are squares of 5 x 5 pixels; a platform, which stops only what falls, is flat. What moves is a rectangle as
+    wide as a tile and, if large, two tiles high. Enemies are white, the runner is darker than what blocks. The air from
+    the finish on is a little brighter.
+
+    Returns:
+        uint8, shape (84, 84).
+    """
+    tiles = _GREYS[now.tiles[-1]]
+    tiles[:, finish_column:] = np.maximum(tiles[:, finish_column:], _FINISH)
+    level = tiles.repeat(SCALE, axis=0).repeat(SCALE, axis=1)
+    for row, column in np.argwhere(now.tiles[-1] == TILES.index("platform")):
+        level[row * SCALE + 2 : (row + 1) * SCALE, column * SCALE : (column + 1) * SCALE] = 0
+    for sprite in reversed(now.sprites[-1]):  # newest last, on top
+        name = KINDS[int(sprite["kind"])]
+        is_tall = name in _TALL or (name == "runner" and now.power[-1] > 0)
+        bottom = _pixels(sprite["y"]) + 1
+        left = _pixels(sprite["x"]) - SCALE // 2
+        rows = slice(max(0, bottom - SCALE * (1 + is_tall)), max(0, bottom))
+        level[rows, max(0, left) : max(0, left + SCALE)] = _SPRITE_GREYS.get(name, _ENEMY)
+    picture = np.zeros(PICTURE_SHAPE, np.uint8)
+    first = min(max(0, _pixels(now.position[-1, 0]) - COLUMNS_BEHIND * SCALE), WIDTH * SCALE - PICTURE_SHAPE[1])
+    picture[_MARGIN : _MARGIN + HEIGHT * SCALE] = level[:, first : first + PICTURE_SHAPE[1]]
+    return picture
+
+
+def _pixels(position: float) -> int:
+    return int(position * SCALE // TILE_SIZE)

@@ -35,29 +35,19 @@ SPRITE = np.dtype([(name, "f4") for name in ("kind", "x", "y", "vx", "vy", "faci
 
 @dataclass(frozen=True)
 class Games:
-    """What the agent did in several levels.
+    """What the agent did in several levels: arrays of shape (levels, runs), unless said."""
 
-    Attributes:
-        status: int32, shape (levels, runs): `WON`, `LOST` or `TIME_OUT`.
-        completion: float32, shape (levels, runs): share of the way, 0 to 1.
-        counts: int32, shape (levels, runs, 12): see `COUNTS`.
-        longest_jump: float32, shape (levels, runs): pixels.
-        ticks: int32, shape (levels, runs): decisions.
-        nodes: int64, shape (levels, runs): nodes that the agent took from its open lists.
-        occupancy: int32, shape (levels, 16, 56): ticks in which the runner's feet were on each tile, over all runs.
-        buttons: uint8, shape (decisions,): those of all runs, one after the other.
-        accepted: int32, shape (decisions,): nodes that the agent accepted before each of them. Agents that do not
-            search have no nodes: zeros.
-    """
-
-    status: np.ndarray
-    completion: np.ndarray
-    counts: np.ndarray
-    longest_jump: np.ndarray
-    ticks: np.ndarray
-    nodes: np.ndarray
+    status: np.ndarray  # `WON`, `LOST` or `TIME_OUT`
+    completion: np.ndarray  # share of the way, 0 to 1
+    counts: np.ndarray  # int32, shape (levels, runs, 12): see `COUNTS`
+    longest_jump: np.ndarray  # pixels
+    ticks: np.ndarray  # decisions
+    nodes: np.ndarray  # nodes that the agent took from its open lists
+    # int32, shape (levels, 16, 56): ticks in which the runner's feet were on each tile, over all runs
     occupancy: np.ndarray
-    buttons: np.ndarray
+    buttons: np.ndarray  # uint8, shape (decisions,): those of all runs, one after the other
+    # int32, shape (decisions,): nodes that the agent accepted before each of them. Agents that do not search have no
+    # nodes: zeros.
     accepted: np.ndarray
 
     def count(self, name: str) -> np.ndarray:
@@ -76,33 +66,21 @@ class Games:
 class Replay:
     """A game, tick by tick: after its start and after each decision, or after the last one only.
 
-    Attributes:
-        position: float32, shape (ticks, 4): x and y of the runner's feet in pixels, and its speed.
-        camera: float32, shape (ticks,): x of the screen's left side in pixels.
-        longest_jump: float32, shape (ticks,): pixels, so far.
-        status: int32, shape (ticks,): `RUNNING`, and at the end `WON`, `LOST` or `TIME_OUT`.
-        power: int32, shape (ticks,): 0 small, 1 large, 2 throws fire.
-        is_protected: bool, shape (ticks,).
-        facing: int32, shape (ticks,): -1 or 1.
-        counts: int32, shape (ticks, 12): see `COUNTS`.
-        sprites: One structured array per tick, see `SPRITE`; newest first, the runner among them.
-        tiles: uint8, shape (ticks, 16, 56): what each tile does, see `TILES`.
-        completion: float32, shape (ticks,): share of the way.
-        tick: int32, shape (ticks,): decisions before; 0 is the start.
+    Attributes have shape (ticks,), unless said.
     """
 
-    position: np.ndarray
-    camera: np.ndarray
-    longest_jump: np.ndarray
-    status: np.ndarray
-    power: np.ndarray
+    position: np.ndarray  # shape (ticks, 4): x and y of the runner's feet in pixels, and its speed
+    camera: np.ndarray  # x of the screen's left side in pixels
+    longest_jump: np.ndarray  # pixels, so far
+    status: np.ndarray  # `RUNNING`, and at the end `WON`, `LOST` or `TIME_OUT`
+    power: np.ndarray  # 0 small, 1 large, 2 throws fire
     is_protected: np.ndarray
-    facing: np.ndarray
-    counts: np.ndarray
-    sprites: list[np.ndarray]
-    tiles: np.ndarray
-    completion: np.ndarray
-    tick: np.ndarray
+    facing: np.ndarray  # -1 or 1
+    counts: np.ndarray  # shape (ticks, 12): see `COUNTS`
+    sprites: list[np.ndarray]  # one structured array per tick, see `SPRITE`; newest first, the runner among them
+    tiles: np.ndarray  # shape (ticks, 16, 56): what each tile does, see `TILES`
+    completion: np.ndarray  # share of the way
+    tick: np.ndarray  # decisions before; 0 is the start
 
 
 def play(levels: np.ndarray, budgets: np.ndarray, *, threads: int = 1, ops: str | os.PathLike = OPS) -> Games:
@@ -145,7 +123,7 @@ def replay(
         ops: The op library.
 
     Raises:
-        NeurozooError: The level has another size or an unknown character, or the library is missing or does not fit.
+        NeurozooError: See `play`.
     """
     runner, state, counts, sprites, tiles, completion = (
         np.asarray(array)

@@ -42,23 +42,16 @@ def to_characters(levels: np.ndarray) -> np.ndarray:
 
 
 def to_text(level: np.ndarray) -> str:
-    """Returns a level as 16 lines of 56 characters; `from_text` reads them.
-
-    Args:
-        level: uint8, shape (16, 56), numbers of tiles.
-    """
+    """Returns a level as 16 lines of 56 characters; `from_text` reads them."""
     return "\n".join(row.tobytes().decode() for row in to_characters(np.asarray(level))) + "\n"
 
 
 def from_text(text: str, *, source: str = "The level") -> np.ndarray:
-    """Reads a level.
+    """Reads a level: uint8, shape (16, 56), numbers of tiles.
 
     Args:
         text: Lines of characters; empty lines around them and spaces at their ends do not count.
         source: What messages call it.
-
-    Returns:
-        uint8, shape (16, 56), numbers of tiles.
 
     Raises:
         NeurozooError: It has another size or unknown tiles, or its finish does not lie at the right of its start.
@@ -66,12 +59,11 @@ def from_text(text: str, *, source: str = "The level") -> np.ndarray:
     lines = [line.rstrip() for line in text.removeprefix("\ufeff").rstrip().splitlines()]
     first = next((number for number, line in enumerate(lines) if line), 0)
     lines = lines[first:]
-    widths = sorted({len(line) for line in lines})
+    widths = sorted({len(line) for line in lines}) or [0]
     if len(lines) != HEIGHT or widths != [WIDTH]:
-        between = f"{widths[0]} to {widths[-1]}" if len(widths) > 1 else "".join(map(str, widths)) or "0"
-        wrong = [number for number, line in enumerate(lines, first + 1) if len(line) != WIDTH]
-        is_long = wrong and len(lines[wrong[0] - first - 1]) > WIDTH
-        odd = f" Line {wrong[0]} is too {'long' if is_long else 'short'}." if wrong else ""
+        between = f"{widths[0]} to {widths[-1]}" if len(widths) > 1 else str(widths[0])
+        wrong = [(number, line) for number, line in enumerate(lines, first + 1) if len(line) != WIDTH]
+        odd = f" Line {wrong[0][0]} is too {'long' if len(wrong[0][1]) > WIDTH else 'short'}." if wrong else ""
         raise NeurozooError(
             f"{source} has {len(lines)} lines of {between} characters, but should have {HEIGHT} lines of {WIDTH}."
             f"{odd} Cut what is too long, and fill up with {ALPHABET[AIR]!r}, which is air."
@@ -88,14 +80,7 @@ def from_text(text: str, *, source: str = "The level") -> np.ndarray:
 
 
 def checked_levels(levels: np.ndarray, *, source: str) -> np.ndarray:
-    """Returns levels from elsewhere, if they can be played.
-
-    Args:
-        levels: Numbers of tiles.
-        source: What messages call the file that they come from.
-
-    Returns:
-        uint8, shape (levels, 16, 56).
+    """Returns levels (numbers of tiles) of the file `source`, if they can be played: uint8, shape (levels, 16, 56).
 
     Raises:
         NeurozooError: They have another shape or type or unknown tiles, or a finish is not at the right of its start.
@@ -156,9 +141,6 @@ def without_wrong_ends(levels: np.ndarray) -> np.ndarray:
 
     A finish at the left of the start would win at once. Where it lies wrong, start and finish tiles become air, so that
     the first and last column take their place.
-
-    Args:
-        levels: uint8, shape (levels, 16, 56).
     """
     levels = np.array(levels, np.uint8)
     for number in np.flatnonzero(((levels == START) | (levels == FINISH)).any(axis=(1, 2))):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from neurozoo.environments.layouts import layout_of
 from neurozoo.environments.level_domains import Play, get_level_domain
-from neurozoo.environments.mazes.agent_files import read_maze_agent
-from neurozoo.environments.mazes.recurrent_agent import RecurrentAgent
+from neurozoo.environments.mazes.agents import read_maze_agent
+from neurozoo.environments.mazes.recurrent_agent import layout
 from neurozoo.environments.mazes.simulator import FORWARD, TURN_RIGHT, MazeEpisodes
 from neurozoo.environments.mazes.world import MazeWorld
 from neurozoo.environments.protocols import get_protocol
@@ -39,13 +39,10 @@ def checkpoint(path, *, theta=None, **changes):
     return path
 
 
-def test_a_file_keeps_a_recurrent_agent(tmp_path):
-    first, second = tmp_path / "first.npz", tmp_path / "second.npz"
-    agent = RecurrentAgent.draw(np.random.default_rng(3))
-    agent.write(first)
-    read_maze_agent(first).write(second)
-    assert first.read_bytes() == second.read_bytes()
-    np.testing.assert_array_equal(read_maze_agent(second).theta, agent.theta)
+def test_a_file_of_arrays_is_a_recurrent_agent(tmp_path):
+    theta = layout().draw(np.random.default_rng(3), "orthogonal")
+    np.savez(tmp_path / "agent.npz", **layout().split(theta))
+    np.testing.assert_array_equal(read_maze_agent(tmp_path / "agent.npz").op_parameters, theta)
 
 
 def test_an_evolved_agent_walks_in_mazes_as_it_does_in_training(tmp_path, small_noise_table):
