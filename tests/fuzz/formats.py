@@ -402,15 +402,14 @@ def _graph(project: Path, path: Path) -> None:
 
 def _rollout(project: Path, path: Path) -> None:
     from neurozoo.agents.frozen import open_frozen
-    from neurozoo.rollouts.rollout_files import RolloutReader, open_rollout, recognise
+    from neurozoo.rollouts.rollout_files import open_rollout, recognise
 
     frozen = open_frozen(path.parent / "frozen")
-    with open_rollout(path, frozen, keys=("observations", "score")) as rollout:
+    with open_rollout(path, frozen) as rollout:
         for _ in rollout.rows("observations", "representation"):
             pass
         list(rollout.moments())
-    with RolloutReader(path, keys=("observations", "representation")) as reader:
-        recognise(reader, frozen)
+        recognise(rollout, frozen)
 
 
 def _population(project: Path, path: Path) -> None:

@@ -191,6 +191,7 @@ def test_the_arrays_of_a_rollout_do_not_become_huge(tmp_path, key):
     path = tmp_path / "bomb.npz"
     rows, columns = (1, 2**29) if key == "frames" else (2**20, 1024)
     with npz_written_whole(path) as npz:
+        npz.write("format", [np.array(1)], shape=(), dtype=np.int64)
         zeros = np.zeros(2**20, np.float32)
         npz.write(key, (zeros for _ in range(rows * columns // 2**20)), shape=(rows, columns), dtype=np.float32)
     program = """

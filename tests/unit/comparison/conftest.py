@@ -8,9 +8,10 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
-from neurozoo.agents.frozen import FORMAT
+from neurozoo.agents import frozen
 from neurozoo.environments.observations import observation_shape
 from neurozoo.environments.protocols import protocol_of
+from neurozoo.rollouts.rollout_files import FORMAT
 
 RIVER = "river_crossing"
 
@@ -19,7 +20,7 @@ RIVER = "river_crossing"
 def run_folder(tmp_path, monkeypatch):
     """Writes a run: `run_folder(algo, number, episodes=(30,), ...)`. Its states depend on `shift`."""
 
-    monkeypatch.setattr("neurozoo.comparison.compared_runs.recognise", lambda reader, frozen: None)
+    monkeypatch.setattr("neurozoo.comparison.compared_runs.recognise", lambda rollout, frozen: None)
 
     def make(
         algo="ga",
@@ -42,7 +43,7 @@ def run_folder(tmp_path, monkeypatch):
             "node": "fc", "weight_node": "fc/w",
         }  # fmt: skip
         record = {
-            "format": FORMAT, "game": game, "model": "small", "algo": algo, "run": number,
+            "format": frozen.FORMAT, "game": game, "model": "small", "algo": algo, "run": number,
             "protocol": asdict(protocol), "actions": ["NOOP", "UP"],
             "layers": [layer, {**layer, "name": "out", "shape": [2]}],
         }  # fmt: skip
@@ -54,6 +55,8 @@ def run_folder(tmp_path, monkeypatch):
         frames[..., 0] = np.linspace(0, 255, steps).astype(np.uint8)[:, None, None]  # redder from step to step
         frames[..., 2] = 50 * number
         arrays = {
+            "format": np.array(FORMAT),
+            "actions": np.zeros(steps, np.int16),
             "observations": np.zeros((steps, *shape), np.float32) if pictures is None else pictures,
             "frames": frames,
             "ram": random.integers(0, 20, (steps, 0 if game == RIVER else 128), dtype=np.uint8) + np.uint8(shift),

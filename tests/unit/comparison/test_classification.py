@@ -8,13 +8,10 @@ import pytest
 from neurozoo.comparison import classification, classify_states
 from neurozoo.comparison.classification import (
     _class_names,
-    _cut_into_stretches,
     _evaluate,
-    _fingerprints,
-    _load,
-    _near_test_records,
-    _thinned,
-    split_stretches,
+    choose_records,
+    read_records,
+    split_records,
 )
 from neurozoo.comparison.compared_runs import read_compared_runs
 from neurozoo.errors import NeurozooError
@@ -36,12 +33,21 @@ def scenes(seed, *, mark=0.0, episodes=6, steps=12):
     return (pictures + random.normal(0, 0.01, pictures.shape)).astype(np.float32)
 
 
+def records_of(episodes, *, length=5, label=0, run=0):
+    """Different records of some episodes of a run, as `read_records` returns them."""
+    number = np.repeat(np.arange(episodes), length)
+    steps = np.arange(len(number))
+    seen = [f"{run} {step}" for step in steps]
+    return pd.DataFrame({"run": run, "label": label, "step": steps, "episode": 100 * run + number, "seen": seen})
+
+
 def test_a_fifth_of_each_class_and_at_least_one_stretch_is_for_testing():
-    stretches = pd.DataFrame({"run": 0, "label": [0] * 10 + [1] * 3, "first": 0, "last": 5})
-    split = split_stretches(stretches, np.random.default_rng(0))
-    assert split.groupby("label")["is_test"].sum().tolist() == [2, 1]
+    records = pd.concat([records_of(10), records_of(5, label=1, run=1)], ignore_index=True)
+    split, unit = split_records(records, np.random.default_rng(0))
+    assert unit == "episode"
+    assert split.groupby(["label", "stretch"])["is_test"].mean().groupby("label").sum().tolist() == [2, 1]
     with pytest.raises(NeurozooError, match=r"one has 5\. Record more"):
-        split_stretches(stretches.iloc[9:11], np.random.default_rng(0))
+        split_records(pd.concat([records, records_of(1, label=2, run=2)], ignore_index=True), np.random.default_rng(0))
 
 
 def test_runs_of_different_settings_are_never_one_class(run_folder):
@@ -77,10 +83,11 @@ def test_algorithms_are_told_apart_also_where_each_has_a_network_of_its_own(run_
 
 
 def test_records_near_test_records_are_left_out_within_an_episode():
-    is_test = np.zeros(24, bool)
-    is_test[10:12] = True
-    episode = np.repeat([0, 1], 12)
-    assert np.flatnonzero(_near_test_records(is_test, episode)).tolist() == [5, 6, 7, 8, 9, 10, 11]
+    records = records_of(2, length=12)
+    is_test = records["step"].isin([10, 11])
+    chosen, left_out = choose_records(records.assign(stretch=is_test.astype(int), is_test=is_test))
+    assert chosen["step"].tolist() == [0, 1, 2, 3, 4, *range(10, 24)]
+    assert left_out == 0
 
 
 def test_accuracy_weighs_classes_alike_and_its_interval_draws_stretches():
@@ -143,62 +150,50 @@ def test_remembering_the_scene_does_not_help(run_folder, outputs):
 
 def test_no_picture_of_a_test_is_in_the_training_of_its_class(run_folder):
     """Episodes 1 and 3 are the same game, and all begin with the same screen."""
-    episodes = (12,) * 7
-    first, second = scenes(1, episodes=7), scenes(2, episodes=7)
-    for pictures in (first, second):
+    folders = []
+    for seed, algo in enumerate(("ga", "es"), start=1):
+        pictures = scenes(seed, episodes=7)
         pictures[24:36] = pictures[:12]
         pictures[::12] = pictures[0]
-    runs, _ = read_compared_runs(
-        [
-            run_folder("ga", episodes=episodes, pictures=first, **RIVER),
-            run_folder("es", episodes=episodes, pictures=second, **RIVER),
-        ]
-    )
-    prints = [_fingerprints(run, "observations") for run in runs]
-    unit, stretches, repeated = _cut_into_stretches(runs, [0, 1], prints)
-    assert (unit, len(stretches), repeated) == ("episode", 12, 2)
+        folders.append(run_folder(algo, episodes=(12,) * 7, pictures=pictures, **RIVER))
+    runs, _ = read_compared_runs(folders)
+    records, repeated = read_records(runs, [0, 1], "observations")
+    assert (records["episode"].nunique(), repeated) == (12, 2)
     for seed in range(5):
-        split = split_stretches(stretches, np.random.default_rng(seed))
-        pictures, records, seen = _load(runs, [0, 1], split, "observations", prints)
-        assert seen == 2 * 5  # the first screens of all training episodes
+        split, unit = split_records(records, np.random.default_rng(seed))
+        chosen, left_out = choose_records(split)
+        assert (unit, left_out) == ("episode", 2 * 5)  # the first screens of all training episodes
         for label in (0, 1):
-            of_class = (records["label"] == label).to_numpy()
-            is_test = records["is_test"].to_numpy()
             trained, tested = (
-                {picture.tobytes() for picture in pictures[of_class & chosen]} for chosen in (~is_test, is_test)
+                set(chosen["seen"][(chosen["label"] == label) & (chosen["is_test"] == is_test)])
+                for is_test in (False, True)
             )
             assert len(tested) == 12
             assert not trained & tested
 
 
 @pytest.mark.parametrize("number_of_the_long_one", [0, 5])
-def test_short_stretches_keep_a_record_when_a_class_is_thinned(run_folder, monkeypatch, number_of_the_long_one):
+def test_short_stretches_keep_a_record_when_a_class_is_thinned(monkeypatch, number_of_the_long_one):
     """Else a class could be left without tests, and the accuracy would be unknown after all the training."""
     monkeypatch.setattr(classification, "_MAX_RECORDS", 10)
     lengths = [3, 3, 3, 3, 3]
     lengths.insert(number_of_the_long_one, 185)  # of 200 records, every twentieth is kept
-    folders = []
-    for number in (1, 2):
-        pictures = np.random.default_rng(number).random((sum(lengths), 20, 20, 3)).astype(np.float32)
-        folders.append(run_folder("ga", number, episodes=lengths, pictures=pictures, **RIVER))
-    runs, _ = read_compared_runs(folders)
-    prints = [_fingerprints(run, "observations") for run in runs]
-    unit, stretches, _ = _cut_into_stretches(runs, [0, 1], prints)
-    assert unit == "episode"
+    numbers = np.repeat(np.arange(6), lengths)
+    runs = [records_of(200, length=1, label=run, run=run).assign(episode=100 * run + numbers) for run in (0, 1)]
     for seed in range(4):
-        split = split_stretches(stretches, np.random.default_rng(seed))
-        _, records, _ = _load(runs, [0, 1], split, "observations", prints)
-        assert records.groupby(["label", "is_test"]).size().size == 4
-        assert sorted(set(records["stretch"])) == list(range(12))
+        split, unit = split_records(pd.concat(runs, ignore_index=True), np.random.default_rng(seed))
+        chosen, _ = choose_records(split)
+        assert unit == "episode"
+        assert chosen.groupby(["label", "is_test"]).size().size == 4
+        assert sorted(set(chosen["stretch"])) == list(range(12))
 
 
-def test_thinning_counts_over_the_whole_rollout():
-    stretch = np.repeat([0, 1, 2, -1], 5)
-    is_wanted = stretch >= 0
-    assert np.flatnonzero(_thinned(is_wanted, stretch, 1)).tolist() == list(range(15))
-    assert np.flatnonzero(_thinned(is_wanted, stretch, 3)).tolist() == [0, 3, 6, 9, 12]
-    is_wanted[5:7] = False
-    assert np.flatnonzero(_thinned(is_wanted, stretch, 12)).tolist() == [0, 7, 12]
+def test_thinning_counts_over_the_whole_rollout(monkeypatch):
+    records = records_of(5, length=10)
+    records = records.assign(stretch=records["episode"], is_test=records["episode"] == 4)
+    for most, kept in ((50, list(range(50))), (17, list(range(0, 50, 3)))):
+        monkeypatch.setattr(classification, "_MAX_RECORDS", most)
+        assert choose_records(records)[0]["step"].tolist() == kept
 
 
 def test_observations_of_different_kinds_are_refused_and_screens_are_not(run_folder, outputs):

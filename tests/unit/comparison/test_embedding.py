@@ -97,7 +97,7 @@ def test_a_run_that_cannot_be_used_is_named_and_the_rest_is_embedded(run_folder,
     (cut / "rollout.npz").write_bytes((cut / "rollout.npz").read_bytes()[:500])
     (bare / "frozen" / "model.json").unlink()
     left_out = embed_states([good, other, cut, bare, old], tmp_path / "e.npz", keys=["ram"], methods=["pca"])
-    assert "another network" in left_out[str(other)]
+    assert "but holds" in left_out[str(other)]
     assert "is damaged or cut off" in left_out[str(cut)]
     assert "model.json is missing" in left_out[str(bare)]
     assert "lacks starts" in left_out[str(old)]

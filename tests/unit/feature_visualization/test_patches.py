@@ -4,7 +4,7 @@ from neurozoo.agents.frozen import open_frozen
 from neurozoo.errors import NeurozooError
 from neurozoo.feature_visualization.layers import find_layer, model_to
 from neurozoo.feature_visualization.patches import KINDS, cut_patch, distinct_steps, find_patches
-from neurozoo.feature_visualization.recordings import choose_steps, open_recording, survey
+from neurozoo.feature_visualization.recordings import choose_observations, open_recording, survey
 from neurozoo.rollouts.rollout import record_rollout
 
 
@@ -65,7 +65,6 @@ def test_a_survey_does_not_depend_on_the_blocks(frozen_folder, rollout_file, mon
         monkeypatch.setattr("neurozoo.rollouts.rollout_files.CHUNK", chunk)
         with open_recording(frozen, rollout_file("small")) as recording:
             surveys.append(survey(frozen, find_layer(frozen, "conv1"), recording))
-            assert [step for step, _ in recording.rows([39, 3, 8])] == [3, 8, 39]
     for key in ("largest", "smallest"):
         np.testing.assert_allclose(*(getattr(one, key) for one in surveys), rtol=1e-5)
 
@@ -76,7 +75,7 @@ def test_a_rollout_of_another_agent_is_refused(frozen_folder, rollout_file, agen
     other = agent("small", seed=2)
     freeze(other, tmp_path / "frozen", trace=played(other, 2))
     for folder, rollout in ((tmp_path / "frozen", "small"), (frozen_folder("small"), "large")):
-        with pytest.raises(NeurozooError, match=r"rollout of .*ga/breakout|not a rollout of the agent in"):
+        with pytest.raises(NeurozooError, match=r"should hold observations|not a rollout of the agent in"):
             find_patches(folder, rollout_file(rollout), layer="conv1")
     with pytest.raises(NeurozooError, match=r"missing.*neurozoo rollout"):
         find_patches(tmp_path / "frozen", tmp_path / "rollout.npz", layer="conv1")
@@ -95,4 +94,4 @@ def test_unknown_channels_and_steps_are_refused(frozen_folder, rollout_file):
         open_recording(open_frozen(frozen_folder("small")), rollout_file("small")) as recording,
         pytest.raises(NeurozooError, match="steps 0 to 39, but got step 40"),
     ):
-        choose_steps(recording, [40], 1)
+        choose_observations(recording, [40], 1)

@@ -41,11 +41,6 @@ def test_the_movie_shows_the_game_and_the_observation_of_each_step(movie, rollou
             assert np.corrcoef(newest.ravel(), picture.ravel())[0, 1] > 0.98
 
 
-def test_the_same_rollout_gives_the_same_bytes(movie, frozen_folder, rollout_file, tmp_path):
-    render_activation_movie(frozen_folder("large"), rollout_file("large"), tmp_path / "again.mp4", layout="classic")
-    assert (tmp_path / "again.mp4").read_bytes() == movie.read_bytes()
-
-
 def test_a_movie_can_be_shorter_and_slower_than_the_rollout(frozen_folder, rollout_file, tmp_path, decode):
     result = render_activation_movie(
         frozen_folder("recurrent_large"),
@@ -65,28 +60,18 @@ def test_a_rollout_that_is_read_in_chunks_is_shown_whole(frozen_folder, rollout_
     monkeypatch.setattr("neurozoo.rollouts.rollout_files.CHUNK", 7)
     seen = []
     compose = "neurozoo.movies.panels.Canvas.compose"
-    monkeypatch.setattr(compose, lambda self, pictures, screen, **facts: seen.append((screen, facts)) or self._base)
+    monkeypatch.setattr(compose, lambda self, step: seen.append(step) or self._base)
     render_activation_movie(frozen_folder("small"), rollout_file("small"), tmp_path / "x.mp4", layout="classic")
     with np.load(rollout_file("small")) as rollout:
-        np.testing.assert_array_equal([screen for screen, _ in seen], rollout["frames"])
-        assert [facts["score"] for _, facts in seen] == rollout["score"].tolist()
-    assert [facts["step"] for _, facts in seen] == list(range(40))
-
-
-def test_the_framed_action_is_the_agents_action(frozen_folder, rollout_file, tmp_path, monkeypatch):
-    actions = []
-    monkeypatch.setattr(
-        "neurozoo.movies.panels.Canvas.compose",
-        lambda self, pictures, screen, **facts: actions.append(facts["action"]) or self._base,
-    )
-    render_activation_movie(frozen_folder("large"), rollout_file("large"), tmp_path / "x.mp4", layout="classic")
-    model = open_frozen(frozen_folder("large")).load_keras()
-    with np.load(rollout_file("large")) as rollout:
-        assert actions == np.argmax(model(rollout["observations"]), axis=-1).tolist()
+        np.testing.assert_array_equal([step.screen for step in seen], rollout["frames"])
+        assert [step.score for step in seen] == rollout["score"].tolist()
+        model = open_frozen(frozen_folder("small")).load_keras()
+        assert [step.action for step in seen] == np.argmax(model(rollout["observations"]), axis=-1).tolist()
+    assert [step.number for step in seen] == list(range(40))
 
 
 def test_maps_are_scaled_one_by_one_and_dense_layers_as_a_whole_over_the_whole_rollout():
-    ranges = Ranges(2)
+    ranges = Ranges([False, False])
     maps = np.array([[0.0, 10.0], [1.0, 30.0]], np.float32).reshape(2, 1, 1, 2)  # (batch, height, width, channels)
     units = np.array([[0.0, 1.0], [2.0, 4.0]], np.float32)
     for step in range(2):  # in two chunks
@@ -98,7 +83,7 @@ def test_maps_are_scaled_one_by_one_and_dense_layers_as_a_whole_over_the_whole_r
 
 
 def test_frames_of_an_observation_share_a_scale_although_only_the_older_ones_begin_empty():
-    ranges = Ranges(1, like_channels=True)
+    ranges = Ranges([False], like_channels=True)
     frames = np.array([[0.0, 0.2], [0.2, 1.0], [1.0, 0.2]], np.float32).reshape(3, 1, 1, 2)
     ranges.widen([frames])
     assert ranges.scaled([frames])[0].reshape(3, 2).tolist() == [[0, 51], [51, 255], [255, 51]]
@@ -113,16 +98,11 @@ def test_channels_that_mean_the_same_are_colours_or_frames(shape, is_like):
 
 
 def test_constant_activations_are_black_and_not_nan():
-    ranges = Ranges(2)
+    ranges = Ranges([False, False])
     constant = [np.full((3, 2, 2, 1), 0.7, np.float32), np.full((3, 4), -5, np.float32)]
     ranges.widen(constant)
     with np.errstate(all="raise"):
         assert [picture.max() for picture in ranges.scaled(constant)] == [0, 0]
-
-
-def test_a_missing_rollout_is_refused(frozen_folder, tmp_path):
-    with pytest.raises(NeurozooError, match=r"rollout\.npz is missing\. Record it again"):
-        render_activation_movie(frozen_folder("small"), tmp_path / "rollout.npz", tmp_path / "x.mp4")
 
 
 def test_a_truncated_rollout_is_refused_and_the_old_movie_stays(frozen_folder, rollout_file, tmp_path):
@@ -134,34 +114,10 @@ def test_a_truncated_rollout_is_refused_and_the_old_movie_stays(frozen_folder, r
     assert (tmp_path / "x.mp4").read_bytes() == b"old"
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"frames": np.zeros((39, 210, 160, 3), np.uint8)},
-        {"observations": np.zeros((40, 80, 80, 4), np.float32)},
-        {
-            "frames": np.zeros((0, 210, 160, 3), np.uint8),
-            "observations": np.zeros((0, 84, 84, 4)),
-            "score": np.zeros(0),
-        },
-    ],
-)
-def test_arrays_of_inconsistent_shapes_are_refused(frozen_folder, rollout_file, tmp_path, rewritten, changes):
-    path = rewritten(rollout_file("small"), tmp_path / "x.npz", **changes)
-    with pytest.raises(NeurozooError, match="of at least one step, but holds observations"):
-        render_activation_movie(frozen_folder("small"), path, tmp_path / "x.mp4")
-
-
 def test_a_rollout_of_another_agent_with_the_same_network_is_refused(frozen_folder, rollout_file, tmp_path):
-    with pytest.raises(NeurozooError, match=r"rollout\.npz is not a rollout of the frozen .* 'fc' computes other"):
+    with pytest.raises(NeurozooError, match=r"rollout\.npz is not a rollout of the agent in"):
         render_activation_movie(frozen_folder("small", seed=2), rollout_file("small"), tmp_path / "x.mp4")
     assert not (tmp_path / "x.mp4").exists()
-
-
-def test_a_frozen_folder_without_model_json_is_refused(own_copy, rollout_file, tmp_path):
-    (own_copy / "model.json").unlink()
-    with pytest.raises(NeurozooError, match=r"model\.json is missing"):
-        render_activation_movie(own_copy, rollout_file("small"), tmp_path / "x.mp4")
 
 
 def test_bad_numbers_are_refused(frozen_folder, rollout_file, tmp_path):

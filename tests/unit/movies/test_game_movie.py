@@ -144,15 +144,3 @@ def test_an_episode_that_cannot_be_replayed_is_refused_and_the_old_movie_stays(n
     with pytest.raises(NeurozooError, match=r"cannot be replayed as space_invaders .* at step \d+\. Another model"):
         film_game(folder, wrong, tmp_path / "x.mp4")
     assert (tmp_path / "x.mp4").read_bytes() == b"old"
-
-
-def test_a_rollout_of_another_network_is_refused(frozen_folder, rollout_file, tmp_path):
-    with pytest.raises(NeurozooError, match="representation"):
-        film_game(frozen_folder("large"), rollout_file("small"), tmp_path / "x.mp4")
-
-
-def test_a_truncated_rollout_is_refused(noisy, tmp_path):
-    data = noisy[1].read_bytes()
-    (tmp_path / "r.npz").write_bytes(data[: len(data) // 2])
-    with pytest.raises(NeurozooError, match=r"r\.npz is damaged or cut off .* Record it again"):
-        film_game(noisy[0], tmp_path / "r.npz", tmp_path / "x.mp4")

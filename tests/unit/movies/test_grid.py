@@ -21,7 +21,9 @@ def runs(frozen_folder, rollout_file, tmp_path, rewritten):
         record = json.loads((folder / "frozen" / "model.json").read_text())
         (folder / "frozen" / "model.json").write_text(json.dumps({**record, "algo": algo, "run": run}))
         with np.load(rollout_file("small")) as file:
-            arrays = {key: array[10 * run : 10 * run + steps] for key, array in file.items() if len(array) == 40}
+            arrays = {
+                key: array[10 * run : 10 * run + steps] for key, array in file.items() if array.shape[:1] == (40,)
+            }
         rewritten(rollout_file("small"), folder / "rollout.npz", **{**arrays, "ep_rewards": np.array([7.0 * run])})
         folders.append(folder)
     return folders
@@ -53,33 +55,22 @@ def test_algorithms_are_rows_and_runs_are_columns(runs, tmp_path, decode):
     assert empty.min() > 240  # there is no run 3 of es
 
 
+def agent(algo, model, run):
+    return SimpleNamespace(algo=algo, game="pong", model=model, run=run, generation=None, title=f"{algo}/{run}")
+
+
 @pytest.mark.parametrize(
     ("agents", "lines"), [(1, [1]), (2, [2]), (3, [3]), (4, [2, 2]), (5, [3, 2]), (6, [3, 3]), (10, [4, 3, 3])]
 )
 @pytest.mark.parametrize("step", [0, 1, -1])
 def test_a_single_run_of_each_fills_even_rows_whatever_its_number(agents, lines, step):
-    frozen = [
-        SimpleNamespace(
-            algo=f"algo{n:02}",
-            game="pong",
-            model="small",
-            run=50 + n * step,
-            generation=None,
-            title=f"a/{50 + n * step}",
-        )
-        for n in range(agents)
-    ]
+    frozen = [agent(f"algo{n:02}", "small", 50 + n * step) for n in range(agents)]
     places = [(entry.row, entry.column) for entry in _placed(frozen)]
     assert places == [(row, column) for row, count in enumerate(lines) for column in range(count)]
 
 
 def test_agents_have_the_names_that_they_have_in_figures():
-    agents = [
-        SimpleNamespace(
-            algo=algo, game="pong", model="small_layer_norm", run=run, generation=None, title=f"{algo}/{run}"
-        )
-        for algo, run in (("ga_ns", 3), ("impala", 3), ("impala", 11))
-    ]
+    agents = [agent(algo, "small_layer_norm", run) for algo, run in (("ga_ns", 3), ("impala", 3), ("impala", 11))]
     labels = {"impala/pong/small_layer_norm/11": "PQN, slow"}
     assert [(entry.label, entry.note, entry.row) for entry in _placed(agents, labels)] == [
         ("GA-NS, small layer norm", "run 3", 0),

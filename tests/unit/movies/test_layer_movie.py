@@ -74,17 +74,6 @@ def test_the_chosen_output_is_framed_and_named(frozen_folder):
     assert (first[below, : GAP + 320] != second[below, : GAP + 320]).any()
 
 
-def test_without_the_overlay_nothing_is_written_below_the_screen(frozen_folder):
-    frozen = open_frozen(frozen_folder("small"))
-    with_it, without = (
-        LayerPicture(frozen, frozen.layers[0], screen_shape=SCREEN.shape, overlay=overlay) for overlay in (True, False)
-    )
-    assert with_it.height - without.height == 2 * LINE
-    below = without.compose(step_of(frozen.layers[0]))[TOP + 420 :, : GAP + 320]
-    assert (below == 255).all()
-    assert (with_it.compose(step_of(frozen.layers[0]))[TOP + 420 :, : GAP + 320] < 100).any()
-
-
 def test_an_unknown_layer_is_refused_and_the_known_ones_are_named(frozen_folder, rollout_file, tmp_path):
     with pytest.raises(
         NeurozooError, match=r"has no layer 'conv3'; did you mean '.*'\? Known: conv1, conv2, fc, out\."

@@ -31,17 +31,14 @@ def test_a_movie_shows_the_run_to_its_end(tmp_path, ops):
     assert dark[2].max() > 870 > dark[1].max() > 300
 
 
-def test_a_movie_of_a_hopeless_level_ends(tmp_path, ops):
+def test_a_movie_of_a_hopeless_level_ends(tmp_path, ops, monkeypatch):
+    monkeypatch.setattr("neurozoo.movies.level_movie.BUDGET", 5)
+    monkeypatch.setattr("neurozoo.movies.level_movie.MOST_FRAMES", 10)
     level = flat()
     level[:14, 3] = 11
-    facts = film_level(level, tmp_path / "run.mp4", budget=5, most_frames=10, ops=ops)
+    facts = film_level(level, tmp_path / "run.mp4", ops=ops)
     assert (facts["status"], facts["ticks"]) == (3, 666)
     assert len(iio.imread(tmp_path / "run.mp4")) == 10
-
-
-def test_a_frame_rate_of_nothing_is_refused(tmp_path, ops):
-    with pytest.raises(NeurozooError, match="should be >= 1"):
-        film_level(flat(), tmp_path / "run.mp4", fps=0, ops=ops)
 
 
 @pytest.fixture
@@ -113,17 +110,9 @@ def test_the_agent_of_a_run_plays_its_levels(run_dir, ops, capsys, monkeypatch):
 
 def test_nothing_is_written_if_one_of_the_files_has_another_ending(tmp_path, capsys):
     write_level(tmp_path / "level.txt", flat())
+    level, text, movie = (str(tmp_path / name) for name in ("level.txt", "b.txt", "b.gif"))
     with pytest.raises(SystemExit):
-        main(
-            [
-                "level",
-                str(tmp_path / "level.txt"),
-                "--text",
-                str(tmp_path / "b.txt"),
-                "--movie",
-                str(tmp_path / "b.gif"),
-            ]
-        )
+        main(["level", level, "--text", text, "--movie", movie])
     assert "b.gif should end in .mp4. Nothing was written." in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["level.txt"]
 

@@ -42,7 +42,7 @@ def test_environments_without_names_of_actions_have_those_of_their_documentation
 def test_the_longest_name_of_an_action_is_not_cut(rows):
     titles = action_titles(dataclasses.replace(frozen(), actions=action_names("frostbite", "full")))
     unit = rows / ROWS[0]
-    card = OutputCard(titles, "output values", (0, 1), width=round(_CARD * unit), height=9 * rows // 10, unit=unit)
+    card = OutputCard(titles, "output values", width=round(_CARD * unit), height=9 * rows // 10, unit=unit)
     assert card._names == titles
 
 
@@ -60,9 +60,9 @@ def test_policies_show_probabilities_and_other_networks_their_outputs():
 
 
 def test_a_bar_has_the_length_of_its_value():
-    card = OutputCard(["NOOP", "FIRE"], "probabilities", (0, 1), width=218, height=400, unit=1.0)
+    card = OutputCard(["NOOP", "FIRE"], "probabilities", width=218, height=400, unit=1.0)
     image = np.zeros((card.height, card.width), np.uint32)
-    card.draw(image, THEMES["dark"], np.array([0.25, 0.75]), 1)
+    card.draw(image, THEMES["dark"], np.array([0.25, 0.75]), 1, limits=(0, 1))
     lengths = [
         int((image == packed(colour)).sum(axis=1).max()) for colour in (THEMES["dark"].bar, THEMES["dark"].chosen)
     ]
@@ -71,6 +71,6 @@ def test_a_bar_has_the_length_of_its_value():
 
 
 def test_actions_that_do_not_fit_are_counted():
-    card = OutputCard([f"a{i}" for i in range(40)], "outputs", (-1, 1), width=160, height=220, unit=1.0)
+    card = OutputCard([f"a{i}" for i in range(40)], "outputs", width=160, height=220, unit=1.0)
     assert card.shown == 9  # and a line that names the other 31
     assert card.height <= 220

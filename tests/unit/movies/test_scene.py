@@ -5,12 +5,12 @@ import pytest
 from neurozoo.agents.frozen import open_frozen
 from neurozoo.errors import NeurozooError
 from neurozoo.movies.activation_movie import render_activation_movie
-from neurozoo.movies.activations import watched_rollout
-from neurozoo.movies.places import places_on
-from neurozoo.movies.scene import Scene, SceneLayout
+from neurozoo.movies.activations import WatchedRollout
+from neurozoo.movies.scene import Scene, SceneLayout, places_on
 from neurozoo.movies.themes import THEMES, colour_table, packed
 from neurozoo.networks.catalogue import ARCHITECTURES
 from neurozoo.rollouts.progress import Progress
+from neurozoo.rollouts.rollout_files import open_rollout
 
 SCREEN = (210, 160, 3)
 
@@ -22,7 +22,8 @@ def composed(frozen_folder, rollout_file):
     def each(theme="dark", *, steps=8, model="small"):
         frozen = open_frozen(frozen_folder(model))
         path = rollout_file(model)
-        with watched_rollout(frozen, path, layers=frozen.layers, max_steps=steps, is_centred=True) as watched:
+        with open_rollout(path, frozen, max_steps=steps) as rollout:
+            watched = WatchedRollout(frozen, rollout, layers=frozen.layers, is_centred=True)
             scene = Scene(frozen, watched, theme=theme)
             with Progress("x", total=2 * steps, log=None, terminal="lines") as progress:
                 for step in watched.each_step(progress):
@@ -148,10 +149,11 @@ def test_the_score_line_grows_with_the_game(composed):
 def test_the_last_step_shows_the_score_of_the_whole_episode(frozen_folder, rollout_file, rewritten, tmp_path):
     path = rewritten(rollout_file("small"), tmp_path / "x.npz", ep_rewards=np.array([77.0]))
     frozen = open_frozen(frozen_folder("small"))
-    with np.load(path) as file, watched_rollout(frozen, path, layers=frozen.layers) as watched:
+    with np.load(path) as file, open_rollout(path, frozen) as rollout:
         with Progress("x", total=80, log=None, terminal="lines") as progress:
-            shown = [step.score for step in watched.each_step(progress)]
-        assert shown == watched.scores.tolist() == [*file["score"][:-1].tolist(), 77]
+            steps = WatchedRollout(frozen, rollout, layers=frozen.layers).each_step(progress)
+            shown = [step.score for step in steps]
+        assert shown == rollout.scores.tolist() == [*file["score"][:-1].tolist(), 77]
 
 
 def test_the_same_rollout_gives_the_same_bytes(frozen_folder, rollout_file, tmp_path):
@@ -166,13 +168,14 @@ def test_a_network_with_a_memory_shows_its_cells_and_probabilities(policy_folder
     record_rollout(policy_folder(), tmp_path / "rollout.npz", max_steps=6)
     frozen = open_frozen(policy_folder())
     with (
-        watched_rollout(frozen, tmp_path / "rollout.npz", layers=frozen.layers, is_centred=True) as watched,
+        open_rollout(tmp_path / "rollout.npz", frozen) as rollout,
         Progress("x", total=12, log=None, terminal="lines") as progress,
     ):
+        watched = WatchedRollout(frozen, rollout, layers=frozen.layers, is_centred=True)
         scene = Scene(frozen, watched)
         assert scene._layout.meaning == "probabilities"
         lstm = next(each for each in scene._layout.stages if each.stage.name == "lstm")
-        assert [block.array for block, _ in lstm.blocks] == [4, 7]  # the output of the LSTM, and its cells
+        assert [block.array for block in lstm.blocks] == [4, 7]  # the output of the LSTM, and its cells
         for step in watched.each_step(progress):
             assert len(step.pictures) == 8  # observation, five layers, two parts of the memory
             scene.compose(step)

@@ -10,18 +10,9 @@ def pressed(*keys, **choices):
     return controls
 
 
-def test_speed_changes_by_five_milliseconds_and_ends_at_full_speed():
-    assert Controls().delay == 17
-    assert pressed("a", "a").delay == 27
-    assert pressed("s", "s", "s").delay == 2
-    assert pressed(*"ssssss").delay == 0
-    assert pressed(*"ssssssa").delay == 5
-
-
-def test_volume_changes_by_five_and_stays_between_0_and_100():
-    assert pressed("]", "]", "[").volume == 55
-    assert pressed(*"[" * 30).volume == 0
-    assert pressed(*"]" * 30).volume == 100
+def test_speed_and_volume_change_by_five_and_end_somewhere():
+    assert [pressed(*keys).delay for keys in ("", "aa", "sss", "ssssss", "ssssssa")] == [17, 27, 2, 0, 5]
+    assert [pressed(*keys).volume for keys in ("]][", "[" * 30, "]" * 30)] == [55, 0, 100]
 
 
 def test_m_takes_the_joystick_and_gives_it_back():
@@ -31,10 +22,8 @@ def test_m_takes_the_joystick_and_gives_it_back():
     assert pressed("right", "m").joystick(0) == "NOOP"  # keys pressed before do not count
 
 
-@pytest.mark.parametrize("key", ["q", "escape"])
-def test_q_and_escape_end_the_game(key):
-    assert pressed(key).is_over
-    assert not pressed("x").is_over
+def test_q_and_escape_end_the_game():
+    assert [pressed(key).is_over for key in ("q", "escape", "x")] == [True, True, False]
 
 
 @pytest.mark.parametrize(

@@ -141,19 +141,18 @@ def test_an_environment_without_an_emulator_is_shown_step_by_step(frozen_folder)
     assert all("volume 50" not in status for status in display.statuses)
 
 
-def test_continuous_actions_have_no_joystick(frozen_folder):
-    folder = frozen_folder("simple", game="hard_maze")
+@pytest.mark.parametrize(
+    ("game", "reason"),
+    [
+        ("hard_maze", "continuous actions, so it has no joystick for a human"),
+        ("gym.CartPole-v1", "ACTION_0, ACTION_1, of which none is a direction or FIRE"),
+    ],
+)
+def test_what_has_no_joystick_is_not_played_with_keys(frozen_folder, game, reason):
+    folder = frozen_folder("simple", game=game)
     _, display = played(folder, {2: ["m", "right"], 4: "q"})
     assert all("agent" in status for status in display.statuses)
-    with pytest.raises(NeurozooError, match="has no joystick for a human"):
-        played(folder, {}, is_manual=True)
-
-
-def test_actions_without_names_of_a_joystick_are_not_chosen_by_keys(frozen_folder):
-    folder = frozen_folder("simple", game="gym.CartPole-v1")
-    _, display = played(folder, {2: ["m", "right"], 4: "q"})
-    assert all("agent" in status for status in display.statuses)
-    with pytest.raises(NeurozooError, match="ACTION_0, ACTION_1, of which none is a direction or FIRE"):
+    with pytest.raises(NeurozooError, match=reason):
         played(folder, {}, is_manual=True)
 
 

@@ -49,19 +49,6 @@ def test_screen_has_the_format_of_a_television_in_any_window(in_window, size):
     assert words > 2
 
 
-@pytest.mark.parametrize("size", [(640, 504), (300, 700)])
-def test_a_square_screen_stays_square(in_window, size):
-    width, height = in_window(
-        f"""
-        pygame.display.set_mode({size})
-        window.show(np.full((400, 400, 3), (200, 10, 20), np.uint8), "some words")
-        pixels = pygame.surfarray.array3d(pygame.display.get_surface())
-        answer = [int(np.ptp(places)) + 1 for places in np.nonzero((pixels == (200, 10, 20)).all(axis=-1))]
-        """
-    )
-    assert width == height == min(size[0], size[1] - 24)
-
-
 def test_keys_are_pressed_and_released(in_window):
     pressed = in_window(
         """

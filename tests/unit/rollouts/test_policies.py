@@ -12,7 +12,7 @@ from neurozoo.rollouts.perturbations import ACTION, Perturbation
 from neurozoo.rollouts.player import Player, default_epsilon
 from neurozoo.rollouts.replayed import ReplayedNetwork
 from neurozoo.rollouts.rollout import record_rollout
-from neurozoo.rollouts.rollout_files import RolloutReader, recognise
+from neurozoo.rollouts.rollout_files import open_rollout, recognise
 
 MODELS = ["impala_shallow", "impala_shallow_lstm"]
 
@@ -73,8 +73,8 @@ def test_a_replayed_network_computes_what_the_player_did(policy_folder, rollout_
         blocks = [network(arrays["observations"][first : first + 7]) for first in range(0, 30, 7)]
         representation = np.concatenate([block[0] for block in blocks])
         np.testing.assert_allclose(representation, arrays["representation"], atol=1e-5)
-    with RolloutReader(rollout_of(model), keys=("observations", "representation")) as reader:
-        recognise(reader, frozen)
+    with open_rollout(rollout_of(model), frozen) as rollout:
+        recognise(rollout, frozen)
 
 
 def test_a_replayed_network_forgets_at_the_start_of_an_episode(policy_folder, rollout_of):

@@ -12,7 +12,7 @@ def opened(frozen_folder, rollout_file):
 
     def enter(path=None, model="small", **choices):
         frozen = open_frozen(frozen_folder(model))
-        return open_rollout(path or rollout_file("small"), frozen, keys=("score",), **choices)
+        return open_rollout(path or rollout_file("small"), frozen, **choices)
 
     return enter
 
@@ -72,6 +72,8 @@ def test_wanted_rows_come_in_ascending_order_with_their_steps(rollout_file, monk
         ({"representation": np.zeros((40, 512), np.float32)}, r"representation \(steps, 256\).* but holds"),
         ({"perturbation": np.array('{"action": 2, "seed": 0}')}, "a perturbation and its seed as JSON"),
         ({"perturbation": np.array("[" * 9)}, "a perturbation and its seed as JSON"),
+        ({"frames": np.zeros((39, 210, 160, 3), np.uint8)}, "of at least one step, but holds observations"),
+        ({"observations": np.zeros((40, 80, 80, 4), np.float32)}, r"but holds observations \(40, 80"),
         ({"frames": np.zeros((40, 210, 160), np.uint8)}, r"frames \(steps, height, width, 3\).* but holds"),
     ],
 )
@@ -81,20 +83,16 @@ def test_files_that_do_not_suit_the_model_are_refused(opened, rollout_file, tmp_
         pass
 
 
-def test_a_perturbation_comes_back_from_its_file(opened, rollout_file, tmp_path, rewritten):
+def test_a_perturbation_is_read(opened, rollout_file, tmp_path, rewritten):
     text = np.array('{"observation": 0.1, "parameter": 0, "action": 0.2, "sticky_probability": null, "seed": 9}')
     with opened(rewritten(rollout_file("small"), tmp_path / "x.npz", perturbation=text)) as rollout:
         assert (rollout.perturbation, rollout.seed) == (Perturbation(observation=0.1, action=0.2), 9)
 
 
-def test_a_rollout_of_another_network_is_refused(opened):
-    message = r"representation \(steps, 512\).* but holds .*representation \(40, 256\)"
-    with pytest.raises(NeurozooError, match=message), opened(model="large"):
-        pass
-
-
-def test_a_rollout_without_actions_is_refused(opened, rollout_file, tmp_path):
-    with np.load(rollout_file("small")) as file:
-        np.savez(tmp_path / "x.npz", **{key: file[key] for key in file if key not in ("actions", "starts")})
-    with pytest.raises(NeurozooError, match=r"lacks actions, starts\. Record it again"), opened(tmp_path / "x.npz"):
+def test_a_file_of_another_format_is_refused(opened, rollout_file, rewritten, tmp_path):
+    path = rewritten(rollout_file("small"), tmp_path / "x.npz", format=np.array(2))
+    with (
+        pytest.raises(NeurozooError, match=r"has format 2, but this version reads format 1\. Record it again"),
+        opened(path),
+    ):
         pass

@@ -12,6 +12,7 @@ from neurozoo.environments import make_world
 from neurozoo.environments.observations import ObservationShape
 from neurozoo.errors import NeurozooError
 from neurozoo.movies.activation_movie import render_activation_movie
+from neurozoo.movies.activations import WatchedStep
 from neurozoo.movies.panels import Canvas, colour_panel, observation_panel
 from neurozoo.rollouts.rollout import record_rollout
 
@@ -105,12 +106,10 @@ def test_no_panel_lies_on_the_screen_or_outside_of_the_canvas(folder):
     frozen = open_frozen(folder)
     screen = make_world(frozen.game, frozen.protocol).screen_shape
     canvas = Canvas(frozen, screen_shape=screen, steps=1)
-    activations = [np.zeros(panel.source.max() + 1, np.uint8) for panel in canvas.panels]
-    action = None if frozen.is_continuous else 0
-    colour = np.array([1, 2, 3], np.uint8)
-    image = canvas.compose(
-        activations, np.full(screen, colour), action=action, score=0, step=0, outputs=np.zeros(len(frozen.actions))
-    )
+    activations = tuple(np.zeros(panel.source.max() + 1, np.uint8) for panel in canvas.panels)
+    outputs, colour = np.zeros(len(frozen.actions)), np.array([1, 2, 3], np.uint8)
+    action = outputs if frozen.is_continuous else 0
+    image = canvas.compose(WatchedStep(0, activations, outputs, np.full(screen, colour), 0.0, action))
     assert (image == colour).all(axis=-1).sum() == screen[0] * screen[1]  # nothing hides a part of it
     assert canvas.width % 2 == canvas.height % 2 == 0
     assert (image[:, [0, -1]] == 255).all()

@@ -209,7 +209,8 @@ def test_the_page_holds_the_level_of_every_cell(run_dir, tmp_path):
         if len(way) < 648:
             beside = level.reshape(16, 16)[max(way[-1] // 16 - 1, 0) : way[-1] // 16 + 2, :]
             assert 3 in beside  # and ends beside the goal
-    few = write_archive_page(run_dir, tmp_path / "few.html", most_levels=10)
+    with mock.patch.object(archive_page, "MOST_LEVELS", 10):
+        few = write_archive_page(run_dir, tmp_path / "few.html")
     assert few["levels"] <= 10 < few["elites"]
 
 

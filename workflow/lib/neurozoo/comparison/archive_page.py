@@ -19,76 +19,60 @@ _SHADES = 255  # of an occupancy; the largest value of a level is stored beside 
 
 
 def write_archive_page(
-    run_dir: str | os.PathLike,
-    output: str | os.PathLike,
-    *,
-    ops: str | os.PathLike | None = None,
-    most_levels: int = MOST_LEVELS,
+    run_dir: str | os.PathLike, output: str | os.PathLike, *, ops: str | os.PathLike | None = None
 ) -> dict[str, int]:
-    """Writes a page that shows the archive, and the level in each cell that is clicked.
+    """Writes a page that shows the archive, and the level in each cell that is clicked; it works offline.
 
-    The page works offline. Its ways are single episodes that begin towards the right, played again for the page by the
-    agent of the run. If that agent's file is gone or has changed, there are none, and the page says so.
+    Its ways are single episodes that begin towards the right, played again for the page by the agent of the run. If
+    that agent's file is gone or has changed, there are none, and the page says so. If there are more elites than
+    `MOST_LEVELS`, only every second, third ... can be clicked.
 
     Args:
         run_dir: Folder of a finished run, with `archive.npz`, `config.yaml` and, if it is there, `corrected.json`.
         output: The `.html` to write.
         ops: The op library, which platform levels need; None for where the workflow builds it.
-        most_levels: Most levels on the page. If there are more elites, only every second, third ... can be clicked.
-
-    Returns:
-        The number of `elites` and of `levels` that can be clicked.
 
     Raises:
         NeurozooError: A file is missing or damaged.
     """
     run_dir = Path(run_dir)
-    stored, arrays = read_stored_archive(run_dir / "archive.npz"), read_archive(run_dir / "archive.npz")
+    archive, corrected = run_dir / "archive.npz", run_dir / CORRECTED
+    stored, arrays = read_stored_archive(archive), read_archive(archive)
     facts = stored.facts
     domain = get_level_domain(str(facts.get("game")))
-    every = max(1, -(-len(stored.cells) // most_levels))
+    every = max(1, -(-len(stored.cells) // MOST_LEVELS))
     shown = np.arange(0, len(stored.cells), every)
     agent, is_there = agent_of_run(run_dir, domain)
-    way = f"of {agent}" if is_there else f"none, because {agent} is missing or has changed"
+    colours = {
+        "Objective": _rounded(stored.objectives),
+        "Iteration in which it was found": (stored.iterations + 1).tolist(),
+    }
+    for name in domain.recorded:
+        if f"metadata_{name}" in arrays:
+            colours[_words(name)] = _rounded(arrays[f"metadata_{name}"])
+    corrections = read_json(corrected, "Delete it and make it again.") if corrected.exists() else None
     data = {
         "run": "/".join(str(facts.get(name)) for name in ("algo", "game", "model", "run")),
         "facts": {name: facts.get(name) for name in ("qd_score", "coverage", "elites", "evaluations", "iteration")},
-        "corrected": _corrected(run_dir),
+        "corrected": corrections and {name: corrections[name] for name in ("qd_score", "coverage", "elites", "moved")},
         "dims": list(stored.dims),
         "ranges": stored.ranges.tolist(),
         "titles": [measure_title(domain.name, name) for name in stored.measures],
         "shape": list(domain.shape),
         "tiles": list(domain.tile_colours),
         "cells": stored.cells.tolist(),
-        "colours": {
-            "Objective": _rounded(stored.objectives),
-            "Iteration in which it was found": (stored.iterations + 1).tolist(),
-            **{
-                _words(name): _rounded(arrays[f"metadata_{name}"])
-                for name in domain.recorded
-                if f"metadata_{name}" in arrays
-            },
-        },
+        "colours": colours,
         "repeated": [_words(name) for name in stored.measures],  # among the colours
         "every": every,
         "levels": _levels(domain, stored, arrays, shown, agent if is_there else None, ops),
-        "way": way,
+        "way": f"of {agent}" if is_there else f"none, because {agent} is missing or has changed",
     }
-    title = f"Archive of {data['run']}"
-    write_text(output, fill_template("archive_page.html", data, title=title))
+    write_text(output, fill_template("archive_page.html", data, title=f"Archive of {data['run']}"))
     return {"elites": len(stored.cells), "levels": len(shown)}
 
 
 def _words(name: str) -> str:
     return name.replace("_", " ").capitalize()
-
-
-def _corrected(run_dir: Path) -> dict | None:
-    path = run_dir / CORRECTED
-    if not path.exists():
-        return None
-    record = read_json(path, "Delete it and make it again.")
-    return {name: record[name] for name in ("qd_score", "coverage", "elites", "moved")}
 
 
 def _levels(

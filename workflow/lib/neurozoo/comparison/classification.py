@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import plotnine as p9
+from PIL import Image
 
 from neurozoo.agents.frozen import use_one_thread
 from neurozoo.comparison.compared_runs import SEEDS, ComparedRun, algorithms, read_compared_runs, variants
@@ -25,11 +26,7 @@ from neurozoo.figures.style import check_formats, figure_theme, save_figure
 from neurozoo.files import write_json, written_whole
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
 
-BY = {
-    "algo": lambda run: run.frozen.algo,
-    "model": lambda run: run.frozen.model,
-    "run": lambda run: run.title,
-}
+BY = ("algo", "model", "run")
 SOURCES = ("observations", "frames")
 _TEST_SHARE = 0.2
 _ENOUGH_EPISODES = 5  # per class; with fewer, episodes are cut into stretches
@@ -119,10 +116,13 @@ def classify_states(
         )
     random = np.random.default_rng(seed)
     labels = [classes.index(name) for name in names]
-    prints = [_fingerprints(run, source) for run in runs]
-    unit, stretches, repeated = _cut_into_stretches(runs, labels, prints)
-    split = split_stretches(stretches, random)
-    pictures, records, seen = _load(runs, labels, split, source, prints)
+    whole, repeated = read_records(runs, labels, source)
+    split, unit = split_records(whole, random)
+    records, seen = choose_records(split)
+    steps = [records["step"][records["run"] == number].to_numpy() for number in range(len(runs))]
+    pictures = np.stack([
+        _picture(row, source) for run, chosen in zip(runs, steps, strict=True) for row in run.rows(source, chosen)
+    ])  # fmt: skip
     predictions = _train_and_predict(pictures, records, classes=len(classes), epochs=epochs, seed=seed)
     result = _evaluate(records[records["is_test"]].assign(guess=predictions), classes, replications, confidence, seed)
     low, high = (None if np.isnan(end) else float(end) for end in result.interval)
@@ -161,10 +161,10 @@ def _class_names(runs: Sequence[ComparedRun], by: str) -> list[str]:
     """Returns the class of each run. Runs of different settings are of different classes, named by what differs."""
     if by == "algo":
         return algorithms(runs)
-    names = [BY[by](run) for run in runs]
     if by == "run":
-        return names
-    return [", ".join(filter(None, pair)) for pair in zip(names, variants(runs), strict=True)]
+        return [run.title for run in runs]
+    models = [run.frozen.model for run in runs]
+    return [", ".join(filter(None, pair)) for pair in zip(models, variants(runs), strict=True)]
 
 
 def _check_kinds(runs: Sequence[ComparedRun], source: str) -> None:
@@ -172,10 +172,8 @@ def _check_kinds(runs: Sequence[ComparedRun], source: str) -> None:
     kinds: dict[str, str] = {}
     for run in runs:
         protocol = run.frozen.protocol
-        kind = f"{' x '.join(map(str, run.shape(source)))}"
-        if source == "observations":
-            kind += f", {protocol.observation or protocol.preprocessing}"
-        kinds.setdefault(kind, run.title)
+        made = f", {protocol.observation or protocol.preprocessing}" if source == "observations" else ""
+        kinds.setdefault(" x ".join(map(str, run.shape(source))) + made, run.title)
     if len(kinds) > 1:
         shown = "; ".join(f"{title} has {kind}" for kind, title in kinds.items())
         remedy = "" if source == "frames" else " Classify the screens instead: set source to frames."
@@ -185,149 +183,78 @@ def _check_kinds(runs: Sequence[ComparedRun], source: str) -> None:
         )
 
 
-def _fingerprints(run: ComparedRun, source: str) -> list[bytes]:
-    """Returns a hash of what the network would see in each record of a rollout."""
-    rows = run.rows(source, np.arange(run.steps))
-    return [hashlib.blake2b(_picture(row, source).tobytes(), digest_size=16).digest() for row in rows]
+def read_records(runs: Sequence[ComparedRun], labels: Sequence[int], source: str) -> tuple[pd.DataFrame, int]:
+    """Returns a row per record: its `run`, `label`, `step`, `episode`, and `seen`, a hash of what the network sees.
 
-
-def _cut_into_stretches(
-    runs: Sequence[ComparedRun], labels: Sequence[int], prints: Sequence[Sequence[bytes]]
-) -> tuple[str, pd.DataFrame, int]:
-    """Cuts the rollouts into parts that stay together: episodes if every class has enough of them, else stretches.
-
-    Args:
-        runs: The runs.
-        labels: The class of each.
-        prints: The fingerprints of each one's records. Of equal episodes of a class only the first is used.
-
-    Returns:
-        `episode`, or the length of a stretch in words; rows with `run`, `label`, `first`, `last` (exclusive); and the
-        number of episodes that are left out.
+    Of equal episodes of a class only the first is used. The second value is the number of those that are left out.
     """
-    rows, known, repeated = [], set(), 0
+    tables = []
     for number, (run, label) in enumerate(zip(runs, labels, strict=True)):
-        ends = np.flatnonzero(np.diff(run.episode)) + 1
-        for first, last in zip([0, *ends], [*ends, run.steps], strict=True):
-            episode = label, b"".join(prints[number][first:last])
-            if episode in known:
-                repeated += 1
-                continue
-            known.add(episode)
-            rows.append((number, label, int(first), int(last)))
-    episodes = pd.DataFrame(rows, columns=["run", "label", "first", "last"])
-    if episodes.groupby("label").size().min() >= _ENOUGH_EPISODES:
-        return "episode", episodes, repeated
-    parts = [
-        (row.run, row.label, first, min(first + _STRETCH, row.last))
-        for row in episodes.itertuples()
-        for first in range(row.first, row.last, _STRETCH)
-    ]
-    return f"stretch of {_STRETCH} records", pd.DataFrame(parts, columns=episodes.columns), repeated
+        rows = run.rows(source, np.arange(run.steps))
+        seen = [hashlib.blake2b(_picture(row, source).tobytes(), digest_size=16).hexdigest() for row in rows]
+        about = {"run": number, "label": label, "step": range(run.steps), "episode": run.episode, "seen": seen}
+        tables.append(pd.DataFrame(about))
+    records = pd.concat(tables, ignore_index=True)
+    records["episode"] = records.groupby(["run", "episode"]).ngroup()
+    is_repeated = records.groupby("episode").agg({"label": "first", "seen": "".join}).duplicated()
+    return records[~records["episode"].map(is_repeated)], int(is_repeated.sum())
 
 
-def split_stretches(stretches: pd.DataFrame, random: np.random.Generator) -> pd.DataFrame:
-    """Chooses a fifth of each class's stretches for testing.
-
-    Args:
-        stretches: Rows with `run`, `label`, `first`, `last`.
-        random: Generator that chooses.
+def split_records(records: pd.DataFrame, random: np.random.Generator) -> tuple[pd.DataFrame, str]:
+    """Chooses a fifth of each class's episodes for testing, or of stretches of episodes if a class has few of them.
 
     Returns:
-        The rows with the additional column `is_test`.
+        The records with the columns `stretch`, the number of the part that stays together, and `is_test`; and in words
+        what such a part is.
 
     Raises:
         NeurozooError: A class has fewer than two stretches.
     """
-    is_test = np.zeros(len(stretches), bool)
-    for _, group in stretches.groupby("label"):
-        if len(group) < 2:
+    unit, part = "episode", pd.Series(0, records.index)
+    if records.groupby("label")["episode"].nunique().min() < _ENOUGH_EPISODES:
+        unit, part = f"stretch of {_STRETCH} records", records.groupby("episode").cumcount() // _STRETCH
+    records = records.assign(stretch=records.groupby(["episode", part]).ngroup())
+    tests = []
+    for _, of_class in records.groupby("label"):
+        stretches = of_class["stretch"].unique()
+        if len(stretches) < 2:
             raise NeurozooError(
                 f"Each class should have at least {2 * _STRETCH} different records in its rollouts, but one has "
-                f"{int((group['last'] - group['first']).sum())}. {_RECORD_MORE}"
+                f"{len(of_class)}. {_RECORD_MORE}"
             )
-        count = max(1, round(_TEST_SHARE * len(group)))
-        is_test[random.choice(group.index.to_numpy(), count, replace=False)] = True
-    return stretches.assign(is_test=is_test)
+        tests.append(random.choice(stretches, max(1, round(_TEST_SHARE * len(stretches))), replace=False))
+    return records.assign(is_test=records["stretch"].isin(np.concatenate(tests))), unit
 
 
-def _load(
-    runs: Sequence[ComparedRun],
-    labels: Sequence[int],
-    split: pd.DataFrame,
-    source: str,
-    prints: Sequence[Sequence[bytes]],
-) -> tuple[np.ndarray, pd.DataFrame, int]:
-    """Reads the records for training and testing.
+def choose_records(records: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """Leaves out what could give away a test: records near one of its episode, and those that equal one of its class.
 
-    Of a class with more than `_MAX_RECORDS`, these are every second, every third and so on, and at least one of each
-    stretch.
-
-    Returns:
-        Pictures, float32 (records, height, width, channels) in [0, 1]; rows with `label`, `stretch`, `is_test`; and the
-        number of training records that are left out, because a test record of their class is equal.
-
-    Raises:
-        NeurozooError: A class has no records for training, or none for testing.
+    Of a class with more than `_MAX_RECORDS`, every second, every third and so on is taken, and at least one of each
+    stretch. The second value is the number of training records that are left out because they equal a test.
     """
-    totals = (split["last"] - split["first"]).groupby(split["label"]).sum()
-    places = [_places(split[split["run"] == number], run) for number, run in enumerate(runs)]
-    tested = {
-        (label, print_)
-        for (_, is_test), label, of_run in zip(places, labels, prints, strict=True)
-        for print_, is_for_test in zip(of_run, is_test, strict=True)
-        if is_for_test
-    }
-    pictures, rows, seen = [], [], 0
-    for number, run in enumerate(runs):
-        stretch, is_test = places[number]
-        label = labels[number]
-        wanted = (stretch >= 0) & (is_test | ~_near_test_records(is_test, run.episode))
-        is_seen = np.array([(label, print_) in tested for print_ in prints[number]]) & ~is_test
-        stride = -(-int(totals[label]) // _MAX_RECORDS)
-        seen += int((wanted & is_seen)[::stride].sum())
-        chosen = np.flatnonzero(_thinned(wanted & ~is_seen, stretch, stride))
-        pictures += [_picture(row, source) for row in run.rows(source, chosen)]
-        rows.append(pd.DataFrame({"label": label, "stretch": stretch[chosen], "is_test": is_test[chosen]}))
-    records = pd.concat(rows, ignore_index=True)
-    for part, what in ((~records["is_test"], "training that differ from its tests"), (records["is_test"], "testing")):
-        if records[part]["label"].nunique() < len(totals):
+    is_test, stretch = records["is_test"], records["stretch"]
+    in_episode = records.groupby("episode")["is_test"]
+    is_near = np.any([in_episode.shift(by, fill_value=False) for by in range(-_GAP, _GAP + 1)], axis=0)
+    looks = pd.MultiIndex.from_frame(records[["label", "seen"]])
+    is_seen = looks.isin(looks[is_test]) & ~is_test
+    is_wanted = is_test | ~is_near
+    stride = -(-records.groupby("label")["step"].transform("size") // _MAX_RECORDS)
+    is_regular = records["step"] % stride == 0
+    left_out = int((is_wanted & is_seen & is_regular).sum())
+    is_wanted &= ~is_seen
+    is_chosen = is_wanted & is_regular
+    lost = records[is_wanted & ~stretch.isin(stretch[is_chosen])]
+    is_chosen[lost.groupby("stretch").head(1).index] = True
+    chosen = records[is_chosen]
+    for part, what in ((~is_test, "training that differ from its tests"), (is_test, "testing")):
+        if chosen["label"][part].nunique() < records["label"].nunique():
             raise NeurozooError(f"A class has no records left for {what}. {_RECORD_MORE}")
-    return np.stack(pictures), records, seen
-
-
-def _thinned(is_wanted: np.ndarray, stretch: np.ndarray, stride: int) -> np.ndarray:
-    """Keeps every `stride`-th record if it is wanted, and the first wanted one of a stretch that would lose all."""
-    is_kept = is_wanted & (np.arange(len(is_wanted)) % stride == 0)
-    lost = np.flatnonzero(is_wanted & ~np.isin(stretch, stretch[is_kept]))
-    _, firsts = np.unique(stretch[lost], return_index=True)
-    is_kept[lost[firsts]] = True
-    return is_kept
-
-
-def _places(split: pd.DataFrame, run: ComparedRun) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the stretch of each record of a run, -1 for those that are left out, and whether it is for testing."""
-    stretch, is_test = np.full(run.steps, -1), np.zeros(run.steps, bool)
-    for row in split.itertuples():
-        stretch[row.first : row.last], is_test[row.first : row.last] = row.Index, row.is_test
-    return stretch, is_test
-
-
-def _near_test_records(is_test: np.ndarray, episode: np.ndarray) -> np.ndarray:
-    """Marks test records, and records of the same episode at most `_GAP` away from one."""
-    near = is_test.copy()
-    for shift in range(1, _GAP + 1):
-        same = episode[shift:] == episode[:-shift]
-        near[shift:] |= is_test[:-shift] & same
-        near[:-shift] |= is_test[shift:] & same
-    return near
+    return chosen, left_out
 
 
 def _picture(record: np.ndarray, source: str) -> np.ndarray:
     if source == "observations":
-        return record.reshape(record.shape if record.ndim == 3 else (1, record.size, 1))
-    from PIL import Image
-
+        return record
     grey = Image.fromarray(record).convert("L").resize((84, 84), Image.Resampling.BOX)
     return np.asarray(grey, np.float32)[..., np.newaxis] / np.float32(255)
 
@@ -362,20 +289,16 @@ def _evaluate(
     confusion = np.zeros((len(classes), len(classes)), int)
     np.add.at(confusion, (tests["label"], tests["guess"]), 1)
     # A class's accuracy counts its records; the bootstrap draws whole stretches, each with its hits and size.
-    groups = []
-    for _, group in tests.assign(hit=tests["label"] == tests["guess"]).groupby("label"):
-        of_stretch = group.groupby("stretch")["hit"].agg(["sum", "size"])
-        groups.append(of_stretch.to_numpy(float).T)
+    by_class = tests.assign(hit=tests["label"] == tests["guess"]).groupby("label")
+    groups = [group.groupby("stretch")["hit"].agg(["sum", "size"]).to_numpy(float).T for _, group in by_class]
 
     def accuracy(resampled: Sequence[np.ndarray]) -> np.ndarray:
         return mean_over_games(
             [np.atleast_1d(hits.sum(-1) / sizes.sum(-1))[..., np.newaxis] for hits, sizes in resampled]
         )
 
-    interval = bootstrap_intervals(groups, {"": accuracy}, replications=replications, confidence=confidence, seed=seed)[
-        ""
-    ]
-    low, high = (float(np.ravel(end)[0]) for end in interval)
+    intervals = bootstrap_intervals(groups, {"": accuracy}, replications=replications, confidence=confidence, seed=seed)
+    low, high = (float(np.ravel(end)[0]) for end in intervals[""])
     shares = confusion.diagonal() / confusion.sum(axis=1)
     return Classification(float(shares.mean()), (low, high), 1 / len(classes), tuple(classes), confusion)
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,20 +15,17 @@ from neurozoo.algorithms.agent_names import algo_name, called, label_with_name
 from neurozoo.errors import NeurozooError
 from neurozoo.records.comparability import LABEL, VARIANT, read_facts, settings_in, with_names
 from neurozoo.records.run_config import ARCHITECTURE
-from neurozoo.rollouts.rollout_files import REMEDY, RolloutReader, recognise
+from neurozoo.rollouts.rollout_files import RolloutReader, open_rollout, recognise
 
 SEEDS = 2**32  # t-SNE, UMAP and Keras take seeds below this
 
 
 @dataclass(frozen=True)
 class ComparedRun:
-    """One run in a comparison, with its rollout.
+    """One run in a comparison, with its rollout at `path`, of so many steps.
 
     Attributes:
-        frozen: The frozen model that plays.
         title: Name of the run, such as `ga/frostbite/large/1`.
-        path: The rollout file.
-        steps: Number of records in the rollout.
         score: Score of the episode so far, shape (steps,).
         episode: Number of the episode from 0, shape (steps,).
         facts: What makes the run comparable, as far as its `config.yaml` says it; see `records.comparability`.
@@ -40,7 +37,7 @@ class ComparedRun:
     steps: int
     score: np.ndarray
     episode: np.ndarray
-    facts: dict[str, str] = field(default_factory=dict)
+    facts: dict[str, str]
 
     def shape(self, key: str) -> tuple[int, ...]:
         """Returns the shape of one record of an array in the rollout."""
@@ -48,25 +45,17 @@ class ComparedRun:
             return reader.shape(key)[1:]
 
     def rows(self, key: str, chosen: np.ndarray) -> Iterator[np.ndarray]:
-        """Yields chosen records of an array in the rollout, one at a time.
-
-        Args:
-            key: `observations`, `frames`, `ram` or `representation`.
-            chosen: Numbers of the records, ascending.
-        """
+        """Yields chosen records of an array in the rollout, one at a time, in ascending order."""
         with RolloutReader(self.path, keys=[key]) as reader:
             for _, row in reader.rows_at(key, chosen):
                 yield row
 
 
 def read_compared_runs(places: Sequence[str | os.PathLike]) -> tuple[list[ComparedRun], dict[str, str]]:
-    """Opens the runs to compare, and says why others cannot be used.
-
-    Args:
-        places: Folders with `frozen/` (`model.json` and `model.keras`) and `rollout.npz`, such as those of runs.
+    """Opens the runs to compare: folders with `frozen/` (`model.json` and `model.keras`) and `rollout.npz`.
 
     Returns:
-        The runs, and the reason for each folder that is left out.
+        The runs, and the reason for each folder that is left out because it cannot be used.
 
     Raises:
         NeurozooError: No run can be used, the runs are of different games, or a run occurs twice.
@@ -91,29 +80,15 @@ def read_compared_runs(places: Sequence[str | os.PathLike]) -> tuple[list[Compar
 
 
 def _read_compared_run(place: Path) -> ComparedRun:
-    frozen, path = open_frozen(place / "frozen"), place / "rollout.npz"
-    keys = ("observations", "frames", "ram", "representation", "score", "ep_rewards")
-    with RolloutReader(path, keys=keys) as reader:
-        steps = reader.shape("score")[0]
-        expected = {"observations": frozen.shape.observation, "representation": frozen.representation.shape}
-        for key, shape in expected.items():
-            if reader.shape(key) != (steps, *shape) or not steps:
-                raise NeurozooError(
-                    f"{path} should hold {key} of shape {(max(steps, 1), *shape)}, as {frozen.title} has them, but "
-                    f"holds {reader.shape(key)}: it comes from another network. {REMEDY}"
-                )
-        recognise(reader, frozen)
-        score = reader.whole("score")
-        episodes = reader.shape("ep_rewards")[0]
-    starts = np.zeros(1, np.int64)
-    if episodes > 1:
-        with RolloutReader(path, keys=["starts"]) as reader:
-            starts = reader.whole("starts")[:, 0]
+    frozen = open_frozen(place / "frozen")
+    with open_rollout(place / "rollout.npz", frozen) as rollout:
+        recognise(rollout, frozen)
+        steps, score = rollout.steps, rollout.scores_before
+    episode = np.searchsorted(list(rollout.starts), np.arange(steps), side="right") - 1
     is_moment = place.parent.name in (TAGS, SNAPSHOTS, GENERATIONS)  # of a run whose folder is two above
     config = (place.parent.parent if is_moment else place) / "config.yaml"
     facts = read_facts(config) if config.exists() else {}
-    episode = np.searchsorted(starts, np.arange(steps), side="right") - 1
-    return ComparedRun(frozen, frozen.title, path, steps, score, episode, facts)
+    return ComparedRun(frozen, frozen.title, rollout.path, steps, score, episode, facts)
 
 
 def variants(runs: Sequence[ComparedRun]) -> list[str]:
@@ -126,8 +101,7 @@ def variants(runs: Sequence[ComparedRun]) -> list[str]:
 def algorithms(runs: Sequence[ComparedRun]) -> list[str]:
     """Names the algorithm of each run, whatever its network, and its settings where runs differ in them.
 
-    Returns:
-        Such as `ga`; `ga, mutation_power 0.5`; or what the literature calls the settings, such as `PPO` of `impala`.
+    Names are such as `ga`; `ga, mutation_power 0.5`; or what the literature calls the settings: `PPO` of `impala`.
     """
     rows = []
     for run in runs:
@@ -145,12 +119,7 @@ def algorithms(runs: Sequence[ComparedRun]) -> list[str]:
 def spread(counts: Sequence[int], most: int) -> list[np.ndarray]:
     """Chooses records with the same stride in all runs, at most `most` of them in total.
 
-    Args:
-        counts: Number of records of each run.
-        most: Maximum number of records of all runs together.
-
-    Returns:
-        Numbers of the chosen records, ascending, one array per run.
+    From the number of records of each run, it returns the numbers of the chosen ones, ascending.
     """
     stride = 1
     while sum(-(-count // stride) for count in counts) > most and stride < max(counts):

@@ -26,11 +26,7 @@ _NEIGHBOURS, _DISTANCE = 15, 0.1  # UMAP's own defaults
 def ram_to_bits(ram: np.ndarray) -> np.ndarray:
     """Splits bytes into bits, because the bits of a byte often mean different things and their sum means nothing.
 
-    Args:
-        ram: Shape (..., bytes), uint8.
-
-    Returns:
-        Shape (..., 8 * bytes), uint8 of 0 and 1: the bits of the first byte, the most significant one first, and so on.
+    From uint8, shape (..., bytes), it makes 0 and 1, shape (..., 8 * bytes), the most significant bit of a byte first.
     """
     return np.unpackbits(np.asarray(ram, np.uint8), axis=-1)
 
@@ -85,6 +81,7 @@ def embed_states(
         )
     runs, left_out = read_compared_runs(places)
     chosen = spread([run.steps for run in runs], max_points)
+    pairs = list(zip(runs, chosen, strict=True))
     if (points := sum(map(len, chosen))) < _FEWEST:
         raise NeurozooError(
             f"An embedding should have at least {_FEWEST} states, but the rollouts have {points}. Record more steps: "
@@ -93,7 +90,7 @@ def embed_states(
     planes, explained, usable = {}, {}, []
     for key in keys:
         try:
-            states = _states(runs, chosen, key)
+            states = _states(pairs, key)
         except NeurozooError as error:
             left_out[key] = str(error)
             continue
@@ -106,7 +103,11 @@ def embed_states(
         raise NeurozooError(" ".join(left_out.values()))
     about = {
         "game": runs[0].frozen.game,
-        "runs": [_describe_run(run) for run in runs],
+        "runs": [
+            {name: getattr(run.frozen, name) for name in ("title", "algo", "model", "run")}
+            | {"protocol": run.frozen.protocol.name, "steps": run.steps}
+            for run in runs
+        ],
         "keys": usable,
         "methods": list(methods),
         "explained": explained,
@@ -117,8 +118,8 @@ def embed_states(
     arrays = {
         "run": np.repeat(np.arange(len(chosen)), [len(numbers) for numbers in chosen]).astype(np.int32),
         "step": np.concatenate(chosen).astype(np.int32),
-        "episode": _gather(runs, chosen, "episode").astype(np.int32),
-        "score": _gather(runs, chosen, "score"),
+        "episode": np.concatenate([run.episode[numbers] for run, numbers in pairs]).astype(np.int32),
+        "score": np.concatenate([run.score[numbers] for run, numbers in pairs]),
         **planes,
         "about": np.frombuffer(json.dumps(about).encode(), np.uint8),
     }
@@ -128,36 +129,16 @@ def embed_states(
     return left_out
 
 
-def _describe_run(run: ComparedRun) -> dict[str, object]:
-    frozen = run.frozen
-    return {
-        "title": run.title,
-        "algo": frozen.algo,
-        "model": frozen.model,
-        "run": frozen.run,
-        "protocol": frozen.protocol.name,
-        "steps": run.steps,
-    }
-
-
-def _gather(runs: Sequence[ComparedRun], chosen: Sequence[np.ndarray], name: str) -> np.ndarray:
-    return np.concatenate([getattr(run, name)[numbers] for run, numbers in zip(runs, chosen, strict=True)])
-
-
-def _states(runs: Sequence[ComparedRun], chosen: Sequence[np.ndarray], key: str) -> np.ndarray:
+def _states(pairs: Sequence[tuple[ComparedRun, np.ndarray]], key: str) -> np.ndarray:
     """Returns one row of numbers per point. Raises if the runs' states cannot be compared."""
     array, describe = KEYS[key]
-    sizes = {run.title: int(np.prod(run.shape(array))) for run in runs}
+    sizes = {run.title: int(np.prod(run.shape(array))) for run, _ in pairs}
     if without := [title for title, size in sizes.items() if size == 0]:
         raise NeurozooError(f"{key} cannot be compared: {', '.join(without)} played an environment without RAM.")
     if len(set(sizes.values())) > 1:
         shown = ", ".join(f"{title} has {size}" for title, size in sizes.items())
         raise NeurozooError(f"{key} cannot be compared, because the runs have different numbers of values: {shown}.")
-    rows = [
-        np.stack(list(run.rows(array, numbers)))
-        for run, numbers in zip(runs, chosen, strict=True)
-    ]  # fmt: skip
-    return describe(np.concatenate(rows))
+    return describe(np.concatenate([np.stack(list(run.rows(array, numbers))) for run, numbers in pairs]))
 
 
 def _principal_components(states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

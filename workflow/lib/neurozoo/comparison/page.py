@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from neurozoo.comparison.compared_runs import ComparedRun, read_compared_runs
-from neurozoo.comparison.sprites import COLUMNS, ROWS, make_sheets, widest
+from neurozoo.comparison.compared_runs import read_compared_runs
+from neurozoo.comparison.sprites import COLUMNS, ROWS, height_at, make_sheets, widest
 from neurozoo.environments.protocols import STEPS_PER_SECOND
 from neurozoo.errors import NeurozooError, needing
 from neurozoo.files import parse_json, write_text
@@ -30,47 +30,41 @@ def write_embedding_page(
     The page contains the points, a small picture of each, and the plotting library, so it works offline. Pointing at a
     dot shows its screen; clicking plays from there.
 
-    Args:
-        embedding: A file of `embed_states`.
-        places: The folders that it was made from.
-        output: The `.html` to write, of less than 15 MB.
+    The embedding is a file of `embed_states`, and `places` are the folders that it was made from. The `.html` has less
+    than 15 MB.
 
     Raises:
         NeurozooError: A file is missing or damaged, or the rollouts are not those of the embedding.
     """
     about, arrays = read_embedding(embedding)
     compared, _ = read_compared_runs(places)
-    _check_runs(compared, about, embedding)
-    screens = [
-        (run, arrays["step"][arrays["run"] == number]) for number, run in enumerate(compared)
-    ]  # fmt: skip
+    found = ", ".join(f"{run.title} ({run.steps} steps)" for run in compared)
+    expected = ", ".join(f"{run['title']} ({run['steps']} steps)" for run in about["runs"])
+    if found != expected:
+        raise NeurozooError(f"{embedding} was made from {expected}, but the page should show {found}. {_REMEDY}")
     count = len(arrays["run"])
     every = -(-count // _SAMPLES)
+    of_runs = [arrays["run"] == number for number in range(len(compared))]
     samples = [
-        screen for run, steps in screens for screen in run.rows("frames", steps[:: every])
-    ]  # fmt: skip
+        screen
+        for run, of_run in zip(compared, of_runs, strict=True)
+        for screen in run.rows("frames", arrays["step"][of_run][::every])
+    ]
     width = widest(samples, count=count, most_bytes=_MAX_PICTURE_BYTES)
-    pictures = [make_sheets(run.rows("frames", steps), width=width) for run, steps in screens]
     runs = []
-    for number, run in enumerate(about["runs"]):
-        of_run = arrays["run"] == number
-        planes = {
-            f"{key}_{method}": _round_axes(arrays[f"{key}_{method}"][of_run])
-            for key in about["keys"]
-            for method in about["methods"]
-        }
-        runs.append(
-            {
-                **run,
-                "steps": arrays["step"][of_run].tolist(),
-                "episodes": arrays["episode"][of_run].tolist(),
-                "scores": arrays["score"][of_run].tolist(),
-                "planes": planes,
-                "width": pictures[number].width,
-                "height": pictures[number].height,
-                "sheets": pictures[number].sheets,
-            }
-        )
+    for run, of_run, described in zip(compared, of_runs, about["runs"], strict=True):
+        steps = arrays["step"][of_run]
+        names = [f"{key}_{method}" for key in about["keys"] for method in about["methods"]]
+        runs.append({
+            **described,
+            "steps": steps.tolist(),
+            "episodes": arrays["episode"][of_run].tolist(),
+            "scores": arrays["score"][of_run].tolist(),
+            "planes": {name: _round_axes(arrays[name][of_run]) for name in names},
+            "width": width,
+            "height": height_at(width, run.shape("frames")),
+            "sheets": make_sheets(run.rows("frames", steps), width=width),
+        })  # fmt: skip
     data = {
         **{name: about[name] for name in ("game", "keys", "methods", "explained", "left_out", "stride")},
         "runs": runs,
@@ -82,10 +76,7 @@ def write_embedding_page(
 
 
 def read_embedding(path: str | os.PathLike) -> tuple[dict, dict[str, np.ndarray]]:
-    """Reads a file of `embed_states`.
-
-    Returns:
-        `about`, and the arrays by name.
+    """Reads a file of `embed_states`: `about`, and the arrays by name.
 
     Raises:
         NeurozooError: The file is missing, damaged, or not an embedding.
@@ -107,19 +98,6 @@ def read_embedding(path: str | os.PathLike) -> tuple[dict, dict[str, np.ndarray]
     return about, arrays
 
 
-def _check_runs(compared: Sequence[ComparedRun], about: dict, embedding: str | os.PathLike) -> None:
-    found = [(run.title, run.steps) for run in compared]
-    expected = [(run["title"], run["steps"]) for run in about["runs"]]
-    if found != expected:
-        raise NeurozooError(
-            f"{embedding} was made from {_list_runs(expected)}, but the page should show {_list_runs(found)}. {_REMEDY}"
-        )
-
-
-def _list_runs(runs: Sequence[tuple[str, int]]) -> str:
-    return ", ".join(f"{title} ({steps} steps)" for title, steps in runs)
-
-
 def _round_axes(plane: np.ndarray) -> list[list[float]]:
     """Returns the two axes with five significant digits, which is finer than any screen."""
     return [[float(f"{value:.5g}") for value in axis] for axis in plane.T]
@@ -128,10 +106,7 @@ def _round_axes(plane: np.ndarray) -> list[list[float]]:
 def fill_template(name: str, data: dict, *, title: str) -> str:
     """Returns a page with its data, the style of such pages, and Plotly, so that it works offline.
 
-    Args:
-        name: File of the template in `neurozoo/data`.
-        data: Plain JSON.
-        title: Title of the page, as plain text.
+    `name` is the file of the template in `neurozoo/data`, `data` plain JSON, and `title` plain text.
     """
     own = importlib.resources.files("neurozoo") / "data" / name
     with needing("compare", "A page to explore"):

@@ -15,7 +15,7 @@ from neurozoo.environments.hard_maze import GOAL, WALLS
 from neurozoo.environments.river_crossing import RESOURCE_ROW, RIVER_COLUMN, SIDE
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_text
-from neurozoo.records.population_files import EvaluatedAgent, Population, population_paths, read_population
+from neurozoo.records.population_files import Population, population_paths, read_population
 from neurozoo.records.run_log import current_log, iter_log
 
 MOST_POINTS = 40_000  # individuals on a page: a few megabytes, and quick to draw
@@ -30,16 +30,17 @@ def write_population_page(
     generations: tuple[int, int] | None = None,
     most_points: int = MOST_POINTS,
 ) -> dict[str, int]:
-    """Writes a page that shows where the individuals of each generation ended, coloured by score.
+    """Writes a page that shows where the individuals of each generation ended, coloured by score; it works offline.
 
-    A slider goes through the generations. Parents are diamonds, and the agent that was tested at a generation's end is
-    a star. Clicking an individual shows what is known of it. The page works offline.
+    A slider goes through the generations, from the first to the last of `generations`, or all. If there are more than
+    `most_points` individuals, only every second, third ... is shown. Parents are diamonds, and the agent that was
+    tested at a generation's end is a star. Clicking an individual shows what is known of it.
 
     Args:
         run_dir: Folder of a run that kept its populations (`record_population`).
         output: The `.html` to write.
         generations: First and last generation; None for all.
-        most_points: Most individuals on the page. If there are more, only every second, third ... generation is shown.
+        most_points: Most individuals on the page.
 
     Returns:
         The number of `generations` and of `individuals` on the page, and `every`: how many generations apart they are.
@@ -62,10 +63,7 @@ def write_population_page(
         raise NeurozooError(
             f"{Path(run_dir, 'population')} holds files of different runs. Delete those of the old one."
         )
-    lineage = _lineage(run_dir)
-    axes = _Axes(shown)
-    parents = {p.generation: _parents(p, paths, lineage, read) for p in shown}
-    about = shown[0]
+    lineage, axes, about = _lineage(run_dir), _Axes(shown), shown[0]
     data = {
         "algo": about.algo,
         "game": about.game,
@@ -76,7 +74,7 @@ def write_population_page(
         "landmarks": _landmarks(about),
         "every": every,
         "top": TOP,
-        "generations": [_generation(p, parents[p.generation], axes) for p in shown],
+        "generations": [_generation(p, _parents(p, paths, lineage, read), axes) for p in shown],
     }
     title = f"{about.algo} in {about.game.replace('_', ' ')}"
     write_text(output, fill_template("population_page.html", data, title=title))
@@ -84,13 +82,9 @@ def write_population_page(
 
 
 class _Axes:
-    """The planes in which points are shown: pairs of their numbers, and their principal components.
+    """The planes in which points are shown: pairs of their numbers, and their principal components."""
 
-    Args:
-        populations: All points that are shown.
-    """
-
-    def __init__(self, populations: Sequence[Population]) -> None:
+    def __init__(self, populations: Sequence[Population]):
         points = np.concatenate([population.points for population in populations]).astype(np.float64)
         width = points.shape[1]
         names = _NAMES.get(width, ()) if populations[0].behaviour == "final_position" else ()
@@ -100,9 +94,8 @@ class _Axes:
         self._directions = np.zeros((0, width))
         if width != 2:
             _, lengths, directions = np.linalg.svd(points - self._mean, full_matrices=False)
-            signs = np.sign(
-                directions[np.arange(len(directions)), np.abs(directions).argmax(1)]
-            )  # no sign is left open
+            largest = directions[np.arange(len(directions)), np.abs(directions).argmax(1)]
+            signs = np.sign(largest)  # which are arbitrary otherwise
             self._directions = (directions * signs[:, None])[:2]
             squares = lengths**2
             shares = squares / squares.sum() if squares.sum() else np.zeros_like(squares)
@@ -121,6 +114,7 @@ class _Axes:
 
 
 def _generation(population: Population, parents: list[dict], axes: _Axes) -> dict:
+    tested = population.tested
     return {
         "number": population.generation,
         "planes": axes.project(population.points),
@@ -133,14 +127,10 @@ def _generation(population: Population, parents: list[dict], axes: _Axes) -> dic
             {**parent, "planes": None if parent["point"] is None else axes.project(parent["point"]), "point": None}
             for parent in parents
         ],
-        "tested": _agent(population.tested, axes),
+        "tested": tested and {"planes": axes.project(tested.point), "score": float(f"{tested.score:.6g}")},
         # What a tooltip cannot say for hundreds of bytes it can say for a position.
         "points": [_rounded(row) for row in population.points] if population.points.shape[1] <= 3 else None,
     }
-
-
-def _agent(agent: EvaluatedAgent | None, axes: _Axes) -> dict | None:
-    return None if agent is None else {"planes": axes.project(agent.point), "score": float(f"{agent.score:.6g}")}
 
 
 def _parents(
@@ -183,14 +173,12 @@ def _name(run_dir: str | os.PathLike, population: Population) -> str:
 
 def _landmarks(population: Population) -> dict:
     """Returns lines and the goal of a world, in the plane of the first two numbers of a final position."""
-    lines: list[list[float]] = []
-    goal: list[float] | None = None
-    if population.behaviour == "final_position" and population.game == "hard_maze":
-        lines, goal = [list(wall) for wall in WALLS], list(GOAL)
-    elif population.behaviour == "final_position" and population.game == "river_crossing":
-        lines = [[RIVER_COLUMN - 0.5, -0.5, RIVER_COLUMN - 0.5, SIDE - 0.5]]
-        goal = [SIDE - 3, RESOURCE_ROW]
-    return {"lines": lines, "goal": goal}
+    if (population.behaviour, population.game) == ("final_position", "hard_maze"):
+        return {"lines": WALLS, "goal": GOAL}
+    if (population.behaviour, population.game) == ("final_position", "river_crossing"):
+        bank = RIVER_COLUMN - 0.5
+        return {"lines": [[bank, -0.5, bank, SIDE - 0.5]], "goal": [SIDE - 3, RESOURCE_ROW]}
+    return {"lines": [], "goal": None}
 
 
 def _rounded(values: np.ndarray) -> list[float]:

@@ -15,17 +15,8 @@ from neurozoo.agents.frozen import FrozenModel, open_frozen
 from neurozoo.environments.observations import brightest
 from neurozoo.errors import NeurozooError
 from neurozoo.feature_visualization.layers import check_pictures
-from neurozoo.feature_visualization.pictures import (
-    Row,
-    enlarged,
-    fitting,
-    newest_plane,
-    planes_of,
-    side_by_side,
-    signed,
-    write_sheet,
-)
-from neurozoo.feature_visualization.recordings import choose_steps, open_recording
+from neurozoo.feature_visualization.pictures import Row, framed, newest_plane, planes_of, signed, write_sheet
+from neurozoo.feature_visualization.recordings import choose_observations, open_recording
 
 CELL = 168  # approximate size of a picture, in pixels
 CHUNK = 64  # observations per batch
@@ -39,7 +30,7 @@ class Attribution:
     Attributes:
         contributions: float32, shape (batch, height, width, channels).
         outputs: Shape (batch,): the explained output for each observation.
-        baselines: Shape (batch,): the same output for the baseline.
+        baselines: Shape (batch,): the same output for a black observation.
     """
 
     contributions: np.ndarray
@@ -54,22 +45,17 @@ class Attribution:
 
 
 def integrated_gradients(
-    frozen: FrozenModel,
-    observations: np.ndarray,
-    outputs: Sequence[int],
-    *,
-    baseline: np.ndarray | None = None,
-    points: int = 64,
+    frozen: FrozenModel, observations: np.ndarray, outputs: Sequence[int], *, points: int = 64
 ) -> Attribution:
-    """Attributes outputs to the numbers of the observations.
+    """Attributes outputs, by their indices, to the numbers of observations, pictures or vectors.
+
+    Gradients are taken at the middles of so many `points` on the straight path from a black observation.
 
     Args:
-        frozen: The frozen model; its observations may also be vectors.
+        frozen: The frozen model.
         observations: float32, shape (batch, height, width, channels).
         outputs: Index of the output to explain for each observation.
-        baseline: The observation to compare with, shape (height, width, channels); None for zeros.
-        points: Number of points on the straight path from the baseline to the observation at which gradients are taken
-            (midpoints).
+        points: Number of gradients.
 
     Raises:
         NeurozooError: The network has no such output, its outputs also depend on earlier actions, or `points` is below
@@ -84,13 +70,12 @@ def integrated_gradients(
         raise NeurozooError(f"{frozen.title} has outputs 0 to {len(frozen.actions) - 1}, but got {wrong[0]}.")
     model = frozen.activations_model([frozen.layers[-1].name])
     observations = np.asarray(observations, np.float32)
-    start = np.zeros(observations.shape[1:], np.float32) if baseline is None else np.asarray(baseline, np.float32)
 
     def explained_output(seen, chosen):
         values = keras.tree.flatten(model(seen, training=False))[0]
         return tf.gather(values, chosen, axis=1, batch_dims=1)
 
-    signature = [tf.TensorSpec((None, *start.shape), tf.float32), tf.TensorSpec((None,), tf.int32)]
+    signature = [tf.TensorSpec((None, *observations.shape[1:]), tf.float32), tf.TensorSpec((None,), tf.int32)]
 
     @tf.function(input_signature=signature)
     def gradients(seen, chosen):
@@ -104,14 +89,13 @@ def integrated_gradients(
     for observation, output in zip(observations, outputs, strict=True):
         total = np.zeros(observation.shape, np.float64)
         for first in range(0, points, CHUNK):
-            share = shares[first : first + CHUNK, None, None, None]
-            path = start + share * (observation - start)
+            path = shares[first : first + CHUNK, None, None, None] * observation
             total += gradients(tf.constant(path), tf.fill([len(path)], output)).numpy().sum(axis=0, dtype=np.float64)
-        contributions.append((total / points * (observation - start)).astype(np.float32))
+        contributions.append((total / points * observation).astype(np.float32))
     chosen = tf.constant(list(outputs))
     at_observations = explained_output(tf.constant(observations), chosen).numpy()
-    at_baseline = explained_output(tf.constant(np.repeat(start[None], len(observations), axis=0)), chosen).numpy()
-    return Attribution(np.stack(contributions), at_observations, at_baseline)
+    at_black = explained_output(tf.zeros(observations.shape), chosen).numpy()
+    return Attribution(np.stack(contributions), at_observations, at_black)
 
 
 def draw_attribution(
@@ -125,13 +109,7 @@ def draw_attribution(
 ) -> Attribution:
     """Draws how much each pixel added to the output of the chosen action, at some steps of a rollout.
 
-    Args:
-        frozen_folder: The frozen model.
-        rollout: A rollout of it.
-        output: The `.png` to write.
-        at: Steps of the rollout; None for steps spread evenly over it.
-        observations: Number of steps if `at` is None.
-        points: See `integrated_gradients`.
+    The steps are those in `at`, or as many as `observations` says, spread evenly. See `integrated_gradients`.
 
     Raises:
         NeurozooError: A step does not exist, the agent does not see pictures or sees more than these, or the rollout
@@ -146,23 +124,21 @@ def draw_attribution(
             "observation alone. Try filters guided or patches."
         )
     with open_recording(frozen, rollout) as recording:
-        rows_of = dict(recording.rows(choose_steps(recording, at, observations)))
-    seen = np.stack(list(rows_of.values()))
+        steps, seen = choose_observations(recording, at, observations)
     (values,) = keras.tree.flatten(frozen.activations_model([frozen.layers[-1].name])(seen, training=False))
     chosen = np.asarray(values).argmax(axis=-1).tolist()
     attribution = integrated_gradients(frozen, seen, chosen, points=points)
     shape, high = frozen.shape, brightest(frozen.protocol)
-    factor = fitting(max(shape.height, shape.width), CELL)
     rows = []
-    for i, (step, action) in enumerate(zip(rows_of, chosen, strict=True)):
+    for i, (step, action) in enumerate(zip(steps, chosen, strict=True)):
         planes = [attribution.contributions[i][..., channels].sum(axis=-1) for channels in planes_of(shape).values()]
         full = float(np.percentile(np.abs(planes), SHARE)) or float(np.abs(planes).max())
-        pictures = [newest_plane(seen[i], shape, high=high), *(signed(plane, full) for plane in planes)]
+        pictures = [newest_plane(seen[i], shape, high), *(signed(plane, full) for plane in planes)]
         label = (
             f"step {step}\n{frozen.actions[action]}\noutput {attribution.outputs[i]:+.2f}\n"
             f"black {attribution.baselines[i]:+.2f}\ngap {abs(attribution.gaps[i]):.1g}"
         )
-        rows.append(Row(label, [side_by_side([enlarged(picture, factor)]) for picture in pictures]))
+        rows.append(Row(label, framed(pictures, CELL)))
     write_sheet(
         output,
         title=f"{frozen.title}: integrated gradients",

@@ -15,10 +15,10 @@ import numpy as np
 
 from neurozoo.agents.frozen import FrozenModel, LayerRecord, open_frozen
 from neurozoo.environments.observations import ObservationShape
-from neurozoo.feature_visualization.layers import check_pictures, find_layer, model_to
-from neurozoo.feature_visualization.patches import first_channels
-from neurozoo.feature_visualization.pictures import Row, colour, enlarged, fitting, grey, side_by_side, write_sheet
-from neurozoo.feature_visualization.recordings import Recording, open_recording, survey
+from neurozoo.feature_visualization.layers import check_pictures, choose_channels, find_layer, model_to, position_of
+from neurozoo.feature_visualization.pictures import Row, colour, framed, grey, write_sheet
+from neurozoo.feature_visualization.recordings import open_recording, survey
+from neurozoo.rollouts.rollout_files import RolloutFile
 
 CELL = 168  # approximate size of a picture, in pixels
 CHUNK = 16  # filters per batch
@@ -32,14 +32,9 @@ def guided_signals(
     channels: Sequence[int],
     positions: Sequence[tuple[int, int]],
 ) -> np.ndarray:
-    """Sends the value of one unit per observation back to the pixels.
+    """Sends the value of one unit per observation, (batch, height, width, channels), back to the pixels.
 
-    Args:
-        frozen: The frozen model.
-        layer: The layer of the units.
-        observations: float32, shape (batch, height, width, channels).
-        channels: Channel of each unit.
-        positions: (row, column) of each unit; ignored for a dense layer.
+    The (row, column) of a unit in a dense layer is ignored.
 
     Returns:
         float32, same shape as `observations`: the unit's value before its ReLU times its guided derivative. It is 0
@@ -67,10 +62,9 @@ def guided_signals(
 
 @dataclass(frozen=True)
 class Excitation:
-    """The observation of a recording that excites a filter most.
+    """The observation of a recording that excites a filter, or a unit of a dense layer, most.
 
     Attributes:
-        channel: The filter, or the unit of a dense layer.
         value: Its value, before the activation function.
         step: Step of the recording.
         position: (row, column) in the layer's map; (0, 0) in a dense layer.
@@ -89,26 +83,20 @@ class Excitation:
 def find_excitations(
     frozen: FrozenModel,
     layer: LayerRecord,
-    recording: Recording,
+    recording: RolloutFile,
     channels: Sequence[int],
     *,
     among: np.ndarray | None = None,
 ) -> list[Excitation]:
     """Finds the observation and position with each filter's highest value, and sends that value back to the pixels.
 
-    Args:
-        frozen: The frozen model.
-        layer: One of its layers.
-        recording: What it saw.
-        channels: Filters, or units of a dense layer.
-        among: Which steps count, bool, shape (steps,). If it is None or selects no step, all steps count.
+    Only the steps of `among`, bool, shape (steps,), count; all do if it is None or selects none.
     """
     seen = survey(frozen, layer, recording)
     counting = seen.largest if among is None or not among.any() else np.where(among[:, None], seen.largest, -np.inf)
     steps = [int(counting[:, channel].argmax()) for channel in channels]
-    rows_of = dict(recording.rows(steps))
-    width = layer.shape[1] if len(layer.shape) == 3 else 1
-    where = [divmod(int(seen.where_largest[step, c]), width) for step, c in zip(steps, channels, strict=True)]
+    rows_of = dict(recording.rows_at("observations", steps))
+    where = [position_of(seen.where_largest[step, c], layer) for step, c in zip(steps, channels, strict=True)]
     observations = np.stack([rows_of[step] for step in steps])
     signals = guided_signals(frozen, layer, observations, channels=channels, positions=where)
     values = [float(seen.largest[step, channel]) for step, channel in zip(steps, channels, strict=True)]
@@ -123,14 +111,7 @@ def draw_guided(
     layer: str,
     channels: int | Sequence[int] = 16,
 ) -> None:
-    """Draws for each filter the observation that excited it most, and what in it did so.
-
-    Args:
-        frozen_folder: The frozen model.
-        rollout: A rollout of it.
-        output: The `.png` to write.
-        layer: Name of any layer.
-        channels: Filters or units to show; a number n for the first n.
+    """Draws for each filter the observation that excited it most, and what in it did so; see `choose_channels`.
 
     Raises:
         NeurozooError: The layer or a channel does not exist, the agent does not see pictures, or the rollout comes from
@@ -138,16 +119,14 @@ def draw_guided(
     """
     frozen = check_pictures(open_frozen(frozen_folder))
     record = find_layer(frozen, layer)
-    shown = first_channels(channels, record)
+    shown = choose_channels(channels, record)
     with open_recording(frozen, rollout) as recording:
         found = find_excitations(frozen, record, recording, shown)
-    shape = frozen.shape
-    factor = fitting(max(shape.height, shape.width), CELL)
-    rows = []
+    shape, rows = frozen.shape, []
     for one in found:
         pictures = [draw_in_colours(part, shape) for part in (one.signal, one.observation)]
         label = f"{one.channel}\n{one.value:+.2f}" + ("\nsilent" if one.value <= 0 else "") + f"\nstep {one.step}"
-        rows.append(Row(label, [side_by_side([enlarged(picture, factor)]) for picture in pictures]))
+        rows.append(Row(label, framed(pictures, CELL)))
     write_sheet(
         output,
         title=f"{frozen.title}: guided backpropagation from {layer}",

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image
 
-from neurozoo.agents.frozen import FrozenModel, LayerRecord, open_frozen
+from neurozoo.agents.frozen import LayerRecord, open_frozen
 from neurozoo.errors import NeurozooError
 from neurozoo.feature_visualization.guided import Excitation, colours_explained, draw_in_colours, find_excitations
-from neurozoo.feature_visualization.layers import CONVOLUTIONS, check_pictures
-from neurozoo.feature_visualization.patches import first_channels
+from neurozoo.feature_visualization.layers import CONVOLUTIONS, check_pictures, choose_channels
 from neurozoo.feature_visualization.receptive_fields import ReceptiveField, receptive_field
 from neurozoo.feature_visualization.recordings import open_recording
 from neurozoo.files import write_text
@@ -25,13 +24,7 @@ from neurozoo.templating import environment
 
 @dataclass(frozen=True)
 class LayerFound:
-    """One convolution on the page.
-
-    Attributes:
-        layer: The layer.
-        field: Receptive field of its units.
-        found: One excitation for each filter shown, in order.
-    """
+    """A convolution on the page, the receptive field of its units, and an excitation for each filter shown."""
 
     layer: LayerRecord
     field: ReceptiveField
@@ -46,14 +39,7 @@ def write_guided_page(
     The first steps of an episode do not count, because their observations still contain black frames (as in the
     original). Where all pixels change at once, filters respond more strongly than to anything in the game.
 
-    Args:
-        frozen_folder: The frozen model.
-        rollout: A rollout of it.
-        output: The `.html` to write, with all its pictures inside.
-        filters: Maximum number of filters per layer; 4 as in the original.
-
-    Returns:
-        The convolutions with their excitations.
+    The `.html` has all its pictures inside. At most so many `filters` are shown per layer; 4 as in the original.
 
     Raises:
         NeurozooError: The network has no convolution, the agent does not see pictures, `filters` is below 1, or the
@@ -69,30 +55,29 @@ def write_guided_page(
             f"shows. Draw {what} instead: python -m neurozoo filters guided RUN_DIR --layer NAME."
         )
     with open_recording(frozen, rollout) as recording:
-        among = recording.settled(frozen.shape.stack)
+        among = np.ones(recording.steps, bool)
+        for start in recording.starts:
+            among[start : start + frozen.shape.stack - 1] = False
         shown = [
             LayerFound(
                 layer,
                 receptive_field(frozen, layer),
-                find_excitations(frozen, layer, recording, first_channels(filters, layer), among=among),
+                find_excitations(frozen, layer, recording, choose_channels(filters, layer), among=among),
             )
             for layer in layers
         ]
         steps = int(among.sum()) or recording.steps
-    write_text(output, _render(frozen, shown, steps))
-    return shown
-
-
-def _render(frozen: FrozenModel, shown: list[LayerFound], steps: int) -> str:
     pages = environment()
     pages.filters["picture"] = lambda values: _data_url(draw_in_colours(values, frozen.shape))
-    return pages.get_template("guided.html").render(
+    page = pages.get_template("guided.html").render(
         frozen=frozen,
         shown=shown,
         steps=steps,
         colours=colours_explained(frozen.shape),
         box_of=lambda layer, one: _box(layer, one, frozen.shape.observation[:2]),
     )
+    write_text(output, page)
+    return shown
 
 
 def _box(layer: LayerFound, one: Excitation, whole: tuple[int, int]) -> dict[str, int] | None:

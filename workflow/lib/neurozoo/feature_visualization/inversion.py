@@ -15,29 +15,15 @@ from neurozoo.environments.observations import brightest
 from neurozoo.errors import NeurozooError
 from neurozoo.feature_visualization import objectives
 from neurozoo.feature_visualization.layers import check_pictures, find_layer
-from neurozoo.feature_visualization.pictures import (
-    Row,
-    draw_planes,
-    enlarged,
-    fitting,
-    planes_of,
-    side_by_side,
-    write_sheet,
-)
-from neurozoo.feature_visualization.recordings import choose_steps, open_recording
+from neurozoo.feature_visualization.pictures import Row, draw_planes, framed, planes_of, write_sheet
+from neurozoo.feature_visualization.recordings import choose_observations, open_recording
 from neurozoo.feature_visualization.synthetic import CELL, Ascent, Synthetic, synthesise
 
 
 def invert(
     frozen: FrozenModel, layer: LayerRecord, observations: np.ndarray, *, ascent: Ascent | None = None
 ) -> tuple[Synthetic, np.ndarray]:
-    """Finds inputs for which a layer's activations point the same way as for given observations.
-
-    Args:
-        frozen: The frozen model.
-        layer: The layer.
-        observations: float32, shape (batch, height, width, channels).
-        ascent: Settings of the optimisation; None for the defaults.
+    """Finds inputs for which a layer's activations point the same way as for observations, (batch, *shape of one).
 
     Returns:
         The inputs, and the cosine between the layer's activations for them and for the observations, shape (batch,). It
@@ -77,19 +63,10 @@ def draw_inversion(
     observations: int = 4,
     **settings: Any,
 ) -> np.ndarray:
-    """Draws recorded observations, and below each its inversion by a layer.
+    """Draws recorded observations, and below each its inversion by a layer. Returns the cosines, see `invert`.
 
-    Args:
-        frozen_folder: The frozen model.
-        rollout: A rollout of it.
-        output: The `.png` to write.
-        layer: Name of any layer.
-        at: Steps of the rollout; None for steps spread evenly over it.
-        observations: Number of steps if `at` is None.
-        **settings: Fields of `Ascent`; the parameterisation defaults to `fourier`.
-
-    Returns:
-        Cosines, see `invert`.
+    The steps are those in `at`, or as many as `observations` says, spread evenly. The `settings` are fields of
+    `Ascent`; the parameterisation defaults to `fourier`.
 
     Raises:
         NeurozooError: The layer, a step or a setting does not exist, or the rollout comes from another agent.
@@ -98,20 +75,16 @@ def draw_inversion(
     frozen = check_pictures(open_frozen(frozen_folder))
     record = find_layer(frozen, layer)
     with open_recording(frozen, rollout) as recording:
-        chosen = choose_steps(recording, at, observations)
-        rows_of = dict(recording.rows(chosen))
-    seen = np.stack([rows_of[step] for step in sorted(rows_of)])
+        steps, seen = choose_observations(recording, at, observations)
     made, cosines = invert(frozen, record, seen, ascent=ascent)
     shape, high = frozen.shape, brightest(frozen.protocol)
-    factor = fitting(max(shape.height, shape.width), CELL)
     rows = []
-    for i, step in enumerate(sorted(rows_of)):
+    for i, step in enumerate(steps):
         for label, picture in (
             (f"step {step}\nrecorded", seen[i]),
             (f"inverted\ncosine {cosines[i]:.2f}", made.inputs[i]),
         ):
-            planes = draw_planes(picture, shape, high=high)
-            rows.append(Row(label, [side_by_side([enlarged(plane, factor)]) for plane in planes]))
+            rows.append(Row(label, framed(draw_planes(picture, shape, high), CELL)))
     write_sheet(
         output,
         title=f"{frozen.title}: feature inversion of {layer}",

@@ -1,5 +1,6 @@
 """The layers of a frozen model, and models that stop at one of them."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -31,10 +32,10 @@ def find_layer(frozen: FrozenModel, name: str) -> LayerRecord:
 
 
 def find_convolution(frozen: FrozenModel, name: str) -> LayerRecord:
-    """Finds a convolution by its name.
+    """Finds a layer by its name that is a single convolution.
 
     Raises:
-        NeurozooError: The layer does not exist, or it is no single convolution.
+        NeurozooError: There is none.
     """
     layer = find_layer(frozen, name)
     if layer.kind not in CONVOLUTIONS:
@@ -61,13 +62,31 @@ def check_pictures(frozen: FrozenModel) -> FrozenModel:
     return frozen
 
 
+def choose_channels(channels: int | Sequence[int], layer: LayerRecord) -> list[int]:
+    """Returns the channels, or units of a dense layer, to show: the first n for a number n, or the named ones.
+
+    Raises:
+        NeurozooError: A channel does not exist, or the number is below 1.
+    """
+    known = layer.shape[-1]
+    if isinstance(channels, int):
+        if channels < 1:
+            raise NeurozooError(f"The number of channels to show should be at least 1, but is {channels}.")
+        return list(range(min(channels, known)))
+    if wrong := [channel for channel in channels if not 0 <= channel < known]:
+        raise NeurozooError(f"The layer {layer.name!r} has channels 0 to {known - 1}, but got {wrong[0]}.")
+    return list(channels)
+
+
+def position_of(index: int, layer: LayerRecord) -> tuple[int, int]:
+    """Returns the row and column of a unit in its map from its row-major index; (0, 0) in a dense layer."""
+    return divmod(int(index), layer.shape[1] if len(layer.shape) == 3 else 1)
+
+
 def kernel_of(frozen: FrozenModel, layer: LayerRecord) -> np.ndarray:
     """Returns a layer's weights: (height, width, in, out) for a convolution, (in, out) for a dense layer.
 
     All cycles of a recurrent layer share one kernel.
-
-    Raises:
-        NeurozooError: `model.keras` cannot be loaded, or the layer has no weights.
     """
     import keras
 
@@ -109,9 +128,6 @@ def model_to(
         relu: `plain`; `guided` sends back only positive signals (Springenberg et al. 2015, arXiv:1412.6806); `rescued`
             also sends signals back through silent units that they would wake, if no other signal gets back (as Lucid
             does).
-
-    Raises:
-        NeurozooError: `model.keras` cannot be loaded.
     """
     import keras
 

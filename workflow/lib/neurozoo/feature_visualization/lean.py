@@ -29,12 +29,8 @@ COLUMNS = (
 def temporal_lean(frozen_folder: str | os.PathLike) -> pd.DataFrame:
     """Measures the first layer's weights on each frame of an observation.
 
-    Args:
-        frozen_folder: The frozen model.
-
-    Returns:
-        One row per frame, oldest first, with the columns `COLUMNS`. `lean` is `mean_squared_weight` divided by that of
-        the newest frame. A network that sees one frame at a time gives no rows.
+    There is a row per frame, oldest first, with the columns `COLUMNS`; `lean` is `mean_squared_weight` divided by that
+    of the newest frame. A network that sees one frame at a time gives no rows.
 
     Raises:
         NeurozooError: The folder does not hold a frozen model, or its weights on the newest frame are all zero.

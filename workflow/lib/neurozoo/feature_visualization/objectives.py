@@ -35,41 +35,34 @@ def unit(channels: Sequence[int], position: tuple[int, int]) -> Objective:
     return lambda values: tf.gather(values[:, row, column], list(channels), axis=1, batch_dims=1)
 
 
-def direction(vectors: np.ndarray, *, cosine_power: float = 1.0) -> Objective:
-    """Picture i: how far the channels point along `vectors[i]`, shape (batch, channels); mean over the map.
-
-    The measure is the dot product times the cosine to the power of `cosine_power`, see `likeness`.
-    """
+def direction(vectors: np.ndarray) -> Objective:
+    """Picture i: how far the channels point along `vectors[i]`, shape (batch, channels), as in `likeness`; the mean."""
     import tensorflow as tf
 
     def objective(values):
         flat = tf.reshape(values, (len(vectors), -1, values.shape[-1]))
-        return tf.reduce_mean(_dot_and_cosine(flat, tf.constant(vectors, tf.float32)[:, None], cosine_power), 1)
+        return tf.reduce_mean(_dot_and_cosine(flat, tf.constant(vectors, tf.float32)[:, None]), 1)
 
     return objective
 
 
-def likeness(targets: np.ndarray, *, cosine_power: float = 1.0) -> Objective:
-    """Picture i: dot product of the layer's values and `targets[i]` times their cosine to the power of `cosine_power`.
-
-    The cosine counts as at least `LEAST_COSINE`.
+def likeness(targets: np.ndarray) -> Objective:
+    """Picture i: dot product of the layer's values and `targets[i]` times their cosine, at least `LEAST_COSINE`.
 
     Source: feature inversion in the Atari Zoo; Mordvintsev et al. 2018.
     """
     import tensorflow as tf
 
     flat_targets = np.asarray(targets, np.float32).reshape(len(targets), -1)
-    return lambda values: _dot_and_cosine(
-        tf.reshape(values, (len(targets), -1)), tf.constant(flat_targets), cosine_power
-    )
+    return lambda values: _dot_and_cosine(tf.reshape(values, (len(targets), -1)), tf.constant(flat_targets))
 
 
-def _dot_and_cosine(values, targets, power: float):
+def _dot_and_cosine(values, targets):
     import tensorflow as tf
 
     dot = tf.reduce_sum(values * targets, -1)
     lengths = tf.sqrt(tf.reduce_sum(values**2, -1) * tf.reduce_sum(targets**2, -1) + 1e-12)
-    return dot * tf.maximum(dot / lengths, LEAST_COSINE) ** power
+    return dot * tf.maximum(dot / lengths, LEAST_COSINE)
 
 
 def total_variation(pictures: "tf.Tensor") -> "tf.Tensor":

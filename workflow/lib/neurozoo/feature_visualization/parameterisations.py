@@ -20,11 +20,9 @@ FOURIER_DAMPING = 4.0  # as in Lucid
 
 @dataclass(frozen=True)
 class Parameterisation:
-    """A batch of pictures that can be optimised.
+    """A batch of pictures that can be optimised: an optimiser changes the `variables`.
 
-    Attributes:
-        variables: What the optimiser changes.
-        draw: Returns the pictures: float32, shape (batch, height, width, channels), in [0, 1].
+    `draw` returns the pictures: float32, shape (batch, height, width, channels), in [0, 1].
     """
 
     variables: list["tf.Variable"]

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neurozoo.agents.frozen import LayerRecord, open_frozen
+from neurozoo.agents.frozen import open_frozen
 from neurozoo.environments.observations import brightest
 from neurozoo.errors import NeurozooError
-from neurozoo.feature_visualization.layers import check_pictures, find_layer
-from neurozoo.feature_visualization.pictures import Row, enlarged, fitting, newest_plane, side_by_side, write_sheet
-from neurozoo.feature_visualization.receptive_fields import ReceptiveField, receptive_field
-from neurozoo.feature_visualization.recordings import Recording, Survey, open_recording, survey
+from neurozoo.feature_visualization.layers import check_pictures, choose_channels, find_layer, position_of
+from neurozoo.feature_visualization.pictures import Row, blocks_within, newest_plane, side_by_side, write_sheet
+from neurozoo.feature_visualization.receptive_fields import receptive_field
+from neurozoo.feature_visualization.recordings import open_recording, survey
 
 KINDS = ("top", "bottom", "random")
 CELL = 44  # approximate size of a patch, in pixels
@@ -44,18 +44,6 @@ class Patch:
     pixels: np.ndarray
 
 
-def check_channels(channels: Sequence[int], layer: LayerRecord) -> list[int]:
-    """Returns channels (filters, or units of a dense layer) as a list if the layer has them.
-
-    Raises:
-        NeurozooError: A channel does not exist.
-    """
-    known = layer.shape[-1]
-    if wrong := [channel for channel in channels if not 0 <= channel < known]:
-        raise NeurozooError(f"The layer {layer.name!r} has channels 0 to {known - 1}, but got {wrong[0]}.")
-    return list(channels)
-
-
 def distinct_steps(order: np.ndarray, count: int, distance: int) -> list[int]:
     """Takes the first steps of an order that are at least `distance` steps apart, at most `count` of them."""
     chosen: list[int] = []
@@ -79,18 +67,12 @@ def find_patches(
 ) -> dict[int, dict[str, list[Patch]]]:
     """Finds the patches that excite filters most and least, and random ones to compare with.
 
-    Args:
-        frozen_folder: The frozen model.
-        rollout: A rollout of it.
-        layer: Name of any layer. A unit of a dense layer sees whole observations.
-        channels: Filters or units; None for all.
-        count: Number of patches of each kind; fewer if the recording is too short.
-        distance: Minimum number of steps between two patches of a kind.
-        seed: Seed of the random patches.
+    In any layer, the channels are filters or units; None are all. A unit of a dense layer sees whole observations.
 
     Returns:
         By channel, then by kind: `top` (the highest values, highest first), `bottom` (the lowest values, lowest first)
-        and `random` (the highest value of random steps).
+        and `random` (the highest value of random steps). There are `count` of each kind, fewer if the recording is too
+        short, which lie at least `distance` steps apart.
 
     Raises:
         NeurozooError: The layer or a channel does not exist, a number is out of range, or the rollout comes from
@@ -102,49 +84,30 @@ def find_patches(
         )
     frozen = open_frozen(frozen_folder)
     record = find_layer(frozen, layer)
-    channels = check_channels(range(record.shape[-1]) if channels is None else channels, record)
-    field = receptive_field(frozen, record)
+    channels = choose_channels(record.shape[-1] if channels is None else channels, record)
+    field, generator = receptive_field(frozen, record), np.random.default_rng(seed)
     with open_recording(frozen, rollout) as recording:
         seen = survey(frozen, record, recording)
-        generator = np.random.default_rng(seed)
-        places = {
-            (channel, kind): _locate(seen, record, channel, steps, kind)
-            for channel in channels
-            for kind, steps in _steps_by_kind(seen, channel, count, distance, generator).items()
-        }
-        return _cut_patches(places, recording, field)
-
-
-def _steps_by_kind(seen: Survey, channel: int, count: int, distance: int, generator: np.random.Generator) -> dict:
-    orders = {
-        "top": np.argsort(-seen.largest[:, channel], kind="stable"),
-        "bottom": np.argsort(seen.smallest[:, channel], kind="stable"),
-        "random": generator.permutation(len(seen.largest)),
-    }
-    return {kind: distinct_steps(order, count, distance) for kind, order in orders.items()}
-
-
-def _locate(seen: Survey, record: LayerRecord, channel: int, steps: list[int], kind: str) -> list[tuple]:
-    values, where = (seen.smallest, seen.where_smallest) if kind == "bottom" else (seen.largest, seen.where_largest)
-    width = record.shape[1] if len(record.shape) == 3 else 1
-    return [(step, divmod(int(where[step, channel]), width), float(values[step, channel])) for step in steps]
-
-
-def _cut_patches(places: dict, recording: Recording, field: ReceptiveField) -> dict[int, dict[str, list[Patch]]]:
-    observations = {step for wanted in places.values() for step, _, _ in wanted}
-    wanted_of: dict[int, list] = {step: [] for step in observations}
-    for key, wanted in places.items():
-        for rank, (step, position, value) in enumerate(wanted):
-            wanted_of[step].append((key, rank, position, value))
-    cut: dict[tuple[int, str, int], Patch] = {}
-    for step, observation in recording.rows(observations):
-        for (channel, kind), rank, position, value in wanted_of[step]:
+        chosen = {}
+        for channel in channels:
+            orders = {
+                "top": np.argsort(-seen.largest[:, channel], kind="stable"),
+                "bottom": np.argsort(seen.smallest[:, channel], kind="stable"),
+                "random": generator.permutation(recording.steps),
+            }
+            for kind, order in orders.items():
+                chosen[channel, kind] = distinct_steps(order, count, distance)
+        rows_of = dict(recording.rows_at("observations", {step for steps in chosen.values() for step in steps}))
+    found: dict[int, dict[str, list[Patch]]] = {channel: {} for channel in channels}
+    for (channel, kind), steps in chosen.items():
+        is_bottom = kind == "bottom"
+        values, where = (seen.smallest, seen.where_smallest) if is_bottom else (seen.largest, seen.where_largest)
+        patches = found[channel][kind] = []
+        for step in steps:
+            position = position_of(where[step, channel], record)
             corner = field.corner(*position)
-            pixels = cut_patch(observation, corner, field.size)
-            cut[channel, kind, rank] = Patch(step, position, corner, value, pixels)
-    found: dict[int, dict[str, list[Patch]]] = {channel: {kind: [] for kind in KINDS} for channel, _ in places}
-    for (channel, kind), wanted in places.items():
-        found[channel][kind] = [cut[channel, kind, rank] for rank in range(len(wanted))]
+            pixels = cut_patch(rows_of[step], corner, field.size)
+            patches.append(Patch(step, position, corner, float(values[step, channel]), pixels))
     return found
 
 
@@ -170,29 +133,19 @@ def draw_patches(
     distance: int = 10,
     seed: int = 0,
 ) -> None:
-    """Draws the patches of `find_patches`, a row per filter; each shows the newest frame.
-
-    Args:
-        frozen_folder: The frozen model.
-        rollout: A rollout of it.
-        output: The `.png` to write.
-        layer: Name of any layer.
-        channels: Filters or units to show; a number n for the first n.
-        count: See `find_patches`.
-        distance: See `find_patches`.
-        seed: See `find_patches`.
+    """Draws the patches of `find_patches`, a row per filter, see `choose_channels`; each shows the newest frame.
 
     Raises:
         NeurozooError: As `find_patches`, or the agent does not see pictures.
     """
     frozen = check_pictures(open_frozen(frozen_folder))
     record = find_layer(frozen, layer)
-    shown = first_channels(channels, record)
+    shown = choose_channels(channels, record)
     found = find_patches(frozen_folder, rollout, layer=layer, channels=shown, count=count, distance=distance, seed=seed)
     field, whole = receptive_field(frozen, record), frozen.shape.observation[:2]
     sees_all = field.covers(whole, record.shape[:2] if len(record.shape) == 3 else (1, 1))
     high = brightest(frozen.protocol)
-    factor = fitting(max(whole if sees_all else field.size), CELL)
+    factor = max(1, CELL // max(whole if sees_all else field.size))
     rows = []
     for channel, kinds in found.items():
         ends = [kinds[kind][0].value for kind in ("top", "bottom")]
@@ -200,15 +153,13 @@ def draw_patches(
         for kind in KINDS:
             pictures = []
             for patch in kinds[kind]:
-                pixels = (
-                    cut_patch(patch.pixels, (-patch.corner[0], -patch.corner[1]), whole) if sees_all else patch.pixels
-                )
-                pictures.append(enlarged(newest_plane(pixels, frozen.shape, high=high), factor))
-            cells.append(side_by_side(pictures))
+                back = (-patch.corner[0], -patch.corner[1])
+                pixels = cut_patch(patch.pixels, back, whole) if sees_all else patch.pixels
+                pictures.append(newest_plane(pixels, frozen.shape, high))
+            cells.append(side_by_side(pictures, factor))
         rows.append(Row(f"{channel}\n{ends[0]:+.2f}\n{ends[1]:+.2f}", cells))
     height, width = field.size
     seen = "the whole observation" if sees_all else f"{height} x {width} pixels, every {field.stride[0]}"
-    block = sum(cell.shape[1] + 4 for cell in rows[0].cells) + 80
     write_sheet(
         output,
         title=f"{frozen.title}: patches for {layer}",
@@ -219,18 +170,5 @@ def draw_patches(
         ),
         headers=["highest", "lowest", "random"],
         rows=rows,
-        blocks=max(1, min(WIDTH // block, len(rows) // 4 or 1)),
+        blocks=blocks_within(WIDTH, rows, label=80, least=4),
     )
-
-
-def first_channels(channels: int | Sequence[int], layer: LayerRecord) -> list[int]:
-    """Returns the channels to show: the first n if `channels` is a number n, otherwise the named ones.
-
-    Raises:
-        NeurozooError: A channel does not exist, or the number is below 1.
-    """
-    if isinstance(channels, int):
-        if channels < 1:
-            raise NeurozooError(f"The number of channels to show should be at least 1, but is {channels}.")
-        return list(range(min(channels, layer.shape[-1])))
-    return check_channels(channels, layer)

@@ -21,12 +21,7 @@ _OVERSAMPLING = 4  # curves are drawn this many times larger and then reduced, w
 
 @dataclass(frozen=True)
 class Row:
-    """A labelled row of a sheet.
-
-    Attributes:
-        label: Text on the left; may have several lines.
-        cells: Pictures, uint8, each of shape (height, width, 3).
-    """
+    """A labelled row of a sheet: the label may have several lines, and the cells are uint8, (height, width, 3)."""
 
     label: str
     cells: Sequence[np.ndarray]
@@ -34,11 +29,10 @@ class Row:
 
 def grey(values: np.ndarray, low: float, high: float) -> np.ndarray:
     """Draws a plane with `low` as black and `high` as white: uint8, shape (height, width, 3)."""
-    share = (np.asarray(values, np.float64) - low) / max(high - low, 1e-12)
-    return np.repeat(np.rint(255 * np.clip(share, 0, 1)).astype(np.uint8)[..., None], 3, axis=-1)
+    return np.repeat(colour(values, low, high)[..., None], 3, axis=-1)
 
 
-def colour(values: np.ndarray, low: float = 0.0, high: float = 1.0) -> np.ndarray:
+def colour(values: np.ndarray, low: float, high: float) -> np.ndarray:
     """Draws red, green and blue, shape (height, width, 3), from `low` (dark) to `high` (bright): uint8."""
     share = (np.asarray(values, np.float64) - low) / max(high - low, 1e-12)
     return np.rint(255 * np.clip(share, 0, 1)).astype(np.uint8)
@@ -51,23 +45,24 @@ def signed(values: np.ndarray, largest: float) -> np.ndarray:
     return np.rint(255 + np.abs(share) * (np.where(share > 0, red, blue) - 255)).astype(np.uint8)
 
 
-def enlarged(picture: np.ndarray, factor: int) -> np.ndarray:
-    """Repeats every pixel `factor` times in both directions, which keeps edges sharp."""
-    return picture.repeat(factor, axis=0).repeat(factor, axis=1)
-
-
-def fitting(picture_size: int, wanted: int) -> int:
-    """Returns the largest whole factor by which `picture_size` pixels still fit into `wanted` pixels; at least 1."""
-    return max(1, wanted // picture_size)
-
-
-def side_by_side(pictures: Sequence[np.ndarray], gap: int = 1) -> np.ndarray:
-    """Joins pictures of equal height in a row, with blue lines between and around them."""
-    height = pictures[0].shape[0]
-    line = np.broadcast_to(np.array(GAP, np.uint8), (height, gap, 3))
+def side_by_side(pictures: Sequence[np.ndarray], factor: int) -> np.ndarray:
+    """Joins pictures of equal height, enlarged by a factor, in a row, with blue lines between and around them."""
+    pictures = [picture.repeat(factor, axis=0).repeat(factor, axis=1) for picture in pictures]
+    line = np.broadcast_to(np.array(GAP, np.uint8), (pictures[0].shape[0], 1, 3))
     joined = np.concatenate([part for picture in pictures for part in (line, picture)] + [line], axis=1)
-    edge = np.broadcast_to(np.array(GAP, np.uint8), (gap, joined.shape[1], 3))
+    edge = np.broadcast_to(np.array(GAP, np.uint8), (1, joined.shape[1], 3))
     return np.concatenate([edge, joined, edge], axis=0)
+
+
+def framed(pictures: Sequence[np.ndarray], size: int) -> list[np.ndarray]:
+    """Enlarges each picture by the largest whole factor with which it fits into `size` pixels, and frames it."""
+    return [side_by_side([picture], max(1, size // max(picture.shape[:2]))) for picture in pictures]
+
+
+def blocks_within(width: int, rows: Sequence[Row], *, label: int, least: int) -> int:
+    """Returns how many blocks of rows fit side by side, each of at least `least` rows with labels of `label` pixels."""
+    block = sum(cell.shape[1] + 4 for cell in rows[0].cells) + label
+    return max(1, min(width // block, len(rows) // least))
 
 
 def channel_names(shape: ObservationShape) -> list[str]:
@@ -88,26 +83,17 @@ def planes_of(shape: ObservationShape) -> dict[str, list[int]]:
     return {name: [i] for i, name in enumerate(channel_names(shape))}
 
 
-def draw_planes(
-    values: np.ndarray, shape: ObservationShape, *, low: float = 0.0, high: float = 1.0
-) -> list[np.ndarray]:
-    """Draws an observation, or a part of one, as its planes; see `planes_of`.
-
-    Args:
-        values: Shape (height, width, channels).
-        shape: Shape of the whole observation.
-        low: Value of black.
-        high: Value of white.
-    """
+def draw_planes(values: np.ndarray, shape: ObservationShape, high: float) -> list[np.ndarray]:
+    """Draws an observation, (height, width, channels), as its planes, see `planes_of`; 0 is black, `high` is white."""
     draw = colour if shape.is_in_colour else lambda plane, low, high: grey(plane[..., 0], low, high)
-    return [draw(values[..., channels], low, high) for channels in planes_of(shape).values()]
+    return [draw(values[..., channels], 0, high) for channels in planes_of(shape).values()]
 
 
-def newest_plane(values: np.ndarray, shape: ObservationShape, *, low: float = 0.0, high: float = 1.0) -> np.ndarray:
+def newest_plane(values: np.ndarray, shape: ObservationShape, high: float) -> np.ndarray:
     """Draws the newest frame of an observation. Several channels that are not colours become their maximum."""
     if shape.is_in_colour:
-        return colour(values, low, high)
-    return grey(values[..., -shape.channels :].max(axis=-1), low, high)
+        return colour(values, 0, high)
+    return grey(values[..., -shape.channels :].max(axis=-1), 0, high)
 
 
 def draw_curve(values: np.ndarray, *, width: int = 120, height: int = 60) -> np.ndarray:
@@ -131,15 +117,9 @@ def write_sheet(
     headers: Sequence[str] = (),
     blocks: int = 1,
 ) -> None:
-    """Writes a PNG with a title, an explanation and rows of pictures.
+    """Writes a PNG with a title, an explanation and rows of pictures; the same arguments give the same bytes.
 
-    Args:
-        path: The `.png` to write, complete or not at all. The same arguments give the same bytes.
-        title: What the sheet shows, and of which agent.
-        note: Meaning of black, white and colours.
-        rows: From top to bottom, block by block.
-        headers: Text above each column of cells.
-        blocks: Number of blocks side by side.
+    The rows go from top to bottom, block by block; `headers` stand above each column of cells.
     """
     font, small = ImageFont.load_default(_TEXT), ImageFont.load_default(_LABEL)
     columns = max(len(row.cells) for row in rows)

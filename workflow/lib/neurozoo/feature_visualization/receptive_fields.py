@@ -53,7 +53,7 @@ def receptive_field(frozen: FrozenModel, layer: LayerRecord) -> ReceptiveField:
     the whole observation. What a layer normalisation adds, by mean and deviation of the whole map, does not count.
 
     Raises:
-        NeurozooError: `model.keras` cannot be loaded, or a layer's kind has no known rule.
+        NeurozooError: A layer's kind has no known rule.
     """
     if layer.kind == "dense":
         return ReceptiveField(frozen.shape.observation[:2], (0, 0), (0, 0))

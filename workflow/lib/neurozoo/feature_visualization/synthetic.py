@@ -18,22 +18,21 @@ from neurozoo.agents.frozen import FrozenModel, LayerRecord, open_frozen, use_on
 from neurozoo.environments.observations import brightest
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.feature_visualization import objectives
-from neurozoo.feature_visualization.layers import check_pictures, find_layer, model_to
+from neurozoo.feature_visualization.layers import check_pictures, choose_channels, find_layer, model_to
 from neurozoo.feature_visualization.objectives import Objective
 from neurozoo.feature_visualization.parameterisations import LEARNING_RATES, PARAMETERISATIONS
-from neurozoo.feature_visualization.patches import first_channels
 from neurozoo.feature_visualization.pictures import (
     Row,
+    blocks_within,
     draw_curve,
     draw_planes,
-    enlarged,
-    fitting,
+    framed,
     planes_of,
-    side_by_side,
     write_sheet,
 )
-from neurozoo.feature_visualization.recordings import Recording, open_recording
+from neurozoo.feature_visualization.recordings import open_recording
 from neurozoo.files import open_file, written_whole
+from neurozoo.rollouts.rollout_files import RolloutFile
 
 FRAMES = ("all", "newest")
 SETTLING = 0.25  # share of the steps, at the end, without jitter
@@ -125,8 +124,7 @@ def synthesise(
         stops: Whether the objective takes the values `before` the layer's activation function or `behind` it.
 
     Raises:
-        NeurozooError: The agent does not see pictures, the jitter is as large as they are, or `model.keras` cannot be
-            loaded.
+        NeurozooError: The agent does not see pictures, or the jitter is as large as they are.
     """
     import keras
     import tensorflow as tf
@@ -220,7 +218,7 @@ def draw_synthetic(
         rollout: A rollout of it, to compare with.
         output: The `.png` to write.
         layer: Name of any layer.
-        channels: Filters or units to show; a number n for the first n.
+        channels: See `choose_channels`.
         objective: `channel`, the mean over the map; `unit`, one unit of the map; or `direction`. In a dense layer,
             `channel` and `unit` are the same.
         position: (row, column) of the unit; None for the middle of the map.
@@ -242,7 +240,7 @@ def draw_synthetic(
         shown, goal = list(range(len(vectors))), objectives.direction(vectors)
         what = "dot product times cosine with the direction" + (", mean over the map" if has_maps else "")
     else:
-        shown = first_channels(channels, record)
+        shown = choose_channels(channels, record)
         if objective == "unit" and has_maps:
             position = _check_position(position, record)
             goal = objectives.unit(shown, position)
@@ -252,19 +250,34 @@ def draw_synthetic(
     with open_recording(frozen, rollout) as recording:
         recorded = _highest_recorded(frozen, record, recording, goal, len(shown))
     made = synthesise(frozen, record, goal, count=len(shown), ascent=ascent)
-    rows = "direction" if objective == "direction" else "channel"
-    _draw(output, frozen, shown, made, recorded, rows=rows, what=what, layer=layer, ascent=ascent)
+    high = brightest(frozen.protocol)
+    rows = []
+    for i, channel in enumerate(shown):
+        label = f"{channel}\n{made.values[i]:+.2f}\nrecorded\n{recorded[i]:+.2f}"
+        planes = framed(draw_planes(made.inputs[i], frozen.shape, high), CELL)
+        rows.append(Row(label, [*planes, draw_curve(made.course[:, i])]))
+    old = " Frames before the newest stay black." if ascent.frames == "newest" else ""
+    write_sheet(
+        output,
+        title=f"{frozen.title}: synthetic inputs for {layer}",
+        note=(
+            f"A row per {'direction' if objective == 'direction' else 'channel'}: its number, the value of the picture "
+            f"({what}, before the activation function), and the highest value of a recorded observation. Black is 0, "
+            f"white {high:g}.{old} On the right: the objective over {ascent.steps} steps, from its lowest to its "
+            f"highest value. Parameterisation: {ascent.parameterisation}; jitter {ascent.jitter}; weights of total "
+            f"variation {ascent.total_variation:g}, L1 {ascent.l1:g}, L2 {ascent.l2:g}."
+        ),
+        headers=[*planes_of(frozen.shape), "objective"],
+        rows=rows,
+        blocks=blocks_within(WIDTH, rows, label=80, least=4),
+    )
     if course is not None:
         _write_course(course, shown, made)
     return made
 
 
 def read_directions(path: str | os.PathLike) -> np.ndarray:
-    """Reads directions from a `.npy` file.
-
-    Raises:
-        NeurozooError: The file is missing or is not a `.npy` file.
-    """
+    """Reads directions from a `.npy` file, which may be a stranger's."""
     try:
         with open_file(path) as file:
             return np.load(file, allow_pickle=False)
@@ -283,7 +296,7 @@ def _check_directions(directions: np.ndarray | None, record: LayerRecord) -> np.
 
 
 def _highest_recorded(
-    frozen: FrozenModel, record: LayerRecord, recording: Recording, goal: Objective, count: int
+    frozen: FrozenModel, record: LayerRecord, recording: RolloutFile, goal: Objective, count: int
 ) -> np.ndarray:
     """Returns each picture's highest objective over all recorded observations: shape (count,)."""
     import tensorflow as tf
@@ -296,7 +309,7 @@ def _highest_recorded(
         judged = tf.map_fn(lambda one: goal(tf.repeat(one[None], count, axis=0)), values)
         return tf.reduce_max(judged, axis=0)
 
-    return np.max([highest(tf.constant(block)).numpy() for block in recording.blocks()], axis=0)
+    return np.max([highest(tf.constant(block)).numpy() for (block,) in recording.blocks("observations")], axis=0)
 
 
 def _check_position(position: tuple[int, int] | None, record: LayerRecord) -> tuple[int, int]:
@@ -310,42 +323,11 @@ def _check_position(position: tuple[int, int] | None, record: LayerRecord) -> tu
     return row, column
 
 
-def _draw(output, frozen, shown, made, recorded, *, rows, what, layer, ascent) -> None:
-    shape, high = frozen.shape, brightest(frozen.protocol)
-    factor = fitting(max(shape.height, shape.width), CELL)
-    sheet_rows = []
-    for i, channel in enumerate(shown):
-        planes = [enlarged(plane, factor) for plane in draw_planes(made.inputs[i], shape, high=high)]
-        label = f"{channel}\n{made.values[i]:+.2f}\nrecorded\n{recorded[i]:+.2f}"
-        sheet_rows.append(Row(label, [*(side_by_side([plane]) for plane in planes), draw_curve(made.course[:, i])]))
-    block = sum(cell.shape[1] + 4 for cell in sheet_rows[0].cells) + 80
-    old = " Frames before the newest stay black." if ascent.frames == "newest" else ""
-    write_sheet(
-        output,
-        title=f"{frozen.title}: synthetic inputs for {layer}",
-        note=(
-            f"A row per {rows}: its number, the value of the picture ({what}, before the activation function), and "
-            f"the highest value of a recorded observation. Black is 0, white {high:g}.{old} On the right: the "
-            f"objective over {ascent.steps} steps, from its lowest to its highest value. Parameterisation: "
-            f"{ascent.parameterisation}; jitter {ascent.jitter}; weights of total variation "
-            f"{ascent.total_variation:g}, L1 {ascent.l1:g}, L2 {ascent.l2:g}."
-        ),
-        headers=[*planes_of(shape), "objective"],
-        rows=sheet_rows,
-        blocks=max(1, min(WIDTH // block, len(sheet_rows) // 4)),
-    )
-
-
 def _write_course(path: str | os.PathLike, channels: Sequence[int], made: Synthetic) -> None:
     import pandas as pd
 
     steps, count = made.course.shape
-    table = pd.DataFrame(
-        {
-            "channel": np.repeat(channels, steps),
-            "step": np.tile(np.arange(steps), count),
-            "objective": made.course.T.ravel(),
-        }
-    )
+    index = {"channel": np.repeat(channels, steps), "step": np.tile(np.arange(steps), count)}
+    table = pd.DataFrame({**index, "objective": made.course.T.ravel()})
     with written_whole(path) as temporary:
         table.to_csv(temporary, index=False)

@@ -11,15 +11,7 @@ import numpy as np
 from neurozoo.agents.frozen import open_frozen
 from neurozoo.errors import NeurozooError
 from neurozoo.feature_visualization.layers import find_convolution, kernel_of
-from neurozoo.feature_visualization.pictures import (
-    Row,
-    channel_names,
-    enlarged,
-    fitting,
-    grey,
-    side_by_side,
-    write_sheet,
-)
+from neurozoo.feature_visualization.pictures import Row, blocks_within, channel_names, grey, side_by_side, write_sheet
 
 CELLS = (8, 24)  # minimum and maximum size of a kernel, in pixels
 WIDTH = 900  # width of a row, or of several blocks, in pixels
@@ -31,15 +23,9 @@ def draw_weights(
 ) -> None:
     """Draws the kernels of a convolution: a row for each filter, a column for each of its input channels.
 
-    Args:
-        frozen_folder: The frozen model.
-        output: The `.png` to write.
-        layer: Name of a convolution, recurrent or not.
-        filters: Number of filters to show, from the first; None for all.
-
     Raises:
-        NeurozooError: The folder does not hold a frozen model, the layer is not one of its convolutions, or `filters`
-            is below 1.
+        NeurozooError: The folder does not hold a frozen model, the layer is not one of its convolutions, or `filters`,
+            the number of filters to show, is below 1.
     """
     if filters is not None and filters < 1:
         raise NeurozooError(
@@ -53,14 +39,13 @@ def draw_weights(
     # A first layer may read only the first planes of the observation, as those of mazes do.
     names = channel_names(frozen.shape)[:inputs] if record is frozen.layers[0] else [str(i) for i in range(inputs)]
     group = 1 if inputs <= GROUP else GROUP
-    factor = fitting(max(height, width), int(np.clip(WIDTH // inputs, *CELLS)))
+    factor = max(1, int(np.clip(WIDTH // inputs, *CELLS)) // max(height, width))
     rows = []
     for i in range(shown):
-        cells = [enlarged(grey(kernel[:, :, j, i], -largest, largest), factor) for j in range(inputs)]
-        rows.append(Row(str(i), [side_by_side(cells[j : j + group]) for j in range(0, inputs, group)]))
+        cells = [grey(kernel[:, :, j, i], -largest, largest) for j in range(inputs)]
+        rows.append(Row(str(i), [side_by_side(cells[j : j + group], factor) for j in range(0, inputs, group)]))
     read = "the observation" if record is frozen.layers[0] else "the layer before"
     shared = f", the same in all {record.cycles} cycles" if record.kind == "recurrent_conv" else ""
-    block = sum(cell.shape[1] + 4 for cell in rows[0].cells) + 60
     write_sheet(
         output,
         title=f"{frozen.title}: weights of {layer}",
@@ -71,5 +56,5 @@ def draw_weights(
         ),
         rows=rows,
         headers=names[::group],
-        blocks=max(1, min(WIDTH // block, shown // 8)),
+        blocks=blocks_within(WIDTH, rows, label=60, least=8),
     )

@@ -18,7 +18,7 @@ from neurozoo.gallery.file_titles import BY_FRAME, MOVIES, PICTURES, Titles, tit
 from neurozoo.gallery.manifest import File, MovieFile, PanelBox, Picture
 from neurozoo.gallery.missing import REMAKE, MissingList
 from neurozoo.gallery.videos import VideoFacts, crop_picture, find_poster, read_video
-from neurozoo.movies.places import places_on
+from neurozoo.movies.scene import places_on
 from neurozoo.movies.video import POSTER
 from neurozoo.npz_files import NpzReader
 

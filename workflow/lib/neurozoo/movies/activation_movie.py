@@ -8,33 +8,26 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar
-
-import numpy as np
+from typing import Literal
 
 from neurozoo.agents.frozen import FrozenModel, LayerRecord, open_frozen, use_one_thread
 from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.movies.activations import WatchedRollout, WatchedStep, watched_rollout
+from neurozoo.movies.activations import WatchedRollout
 from neurozoo.movies.layer_picture import LayerPicture
 from neurozoo.movies.panels import Canvas
 from neurozoo.movies.scene import ROWS, Scene
 from neurozoo.movies.themes import THEMES, ThemeName
-from neurozoo.movies.video import check_fps, video_written_whole
+from neurozoo.movies.video import video_written_whole
 from neurozoo.rollouts.progress import Progress
+from neurozoo.rollouts.rollout_files import open_rollout
 
-Picture = TypeVar("Picture", Scene, Canvas, LayerPicture)
 LayoutName = Literal["wide", "classic"]
 LAYOUTS: tuple[LayoutName, ...] = ("wide", "classic")
 
 
 @dataclass(frozen=True)
 class Movie:
-    """Summary of a rendered movie.
-
-    Attributes:
-        frames: Number of frames, one per step of the rollout.
-        frames_per_second: Rendering speed.
-    """
+    """Summary of a rendered movie: one frame per step of the rollout, and the rendering speed."""
 
     frames: int
     frames_per_second: float
@@ -55,8 +48,6 @@ def render_activation_movie(
 ) -> Movie:
     """Draws a frame per step of a rollout: the screen, the observation, all layers and the chosen action.
 
-    It reads the rollout twice, the first time for the range of each channel. Memory does not grow with its length.
-
     Args:
         frozen_folder: The frozen model.
         rollout: A rollout file of that model.
@@ -66,11 +57,8 @@ def render_activation_movie(
         rows: Height of a wide movie in pixels: 720 or 1080.
         fps: Frames per second.
         max_steps: Shows only the first steps; 0 for all.
-        log: Optional file for progress lines.
-        terminal: `bar` for a progress bar where standard error is a terminal, `lines` for lines.
-
-    Returns:
-        Number of frames and speed.
+        log: See `Progress`, and so `terminal`.
+        terminal: See `Progress`.
 
     Raises:
         NeurozooError: A file is missing, damaged or belongs to another model, a choice is unknown, ffmpeg failed, or
@@ -82,39 +70,16 @@ def render_activation_movie(
     if rows not in ROWS:
         raise NeurozooError(f"rows of a movie should be {' or '.join(map(str, ROWS))}, but is {rows}.")
     frozen = open_frozen(frozen_folder)
-    if layout == "wide":
-        return _rendered(
-            frozen,
-            rollout,
-            output,
-            layers=frozen.layers,
-            lay_out=lambda watched: Scene(frozen, watched, theme=theme, rows=rows),
-            draw=Scene.compose,
-            fps=fps,
-            max_steps=max_steps,
-            log=log,
-            terminal=terminal,
-            is_wide=True,
-        )
+
+    def lay_out(watched: WatchedRollout) -> Scene | Canvas:
+        if layout == "wide":
+            return Scene(frozen, watched, theme=theme, rows=rows)
+        return Canvas(frozen, screen_shape=watched.rollout.screen_shape, steps=watched.rollout.steps)
+
     return _rendered(
-        frozen,
-        rollout,
-        output,
-        layers=frozen.layers,
-        lay_out=lambda watched: Canvas(frozen, screen_shape=watched.screen_shape, steps=watched.steps),
-        draw=_draw_all,
-        fps=fps,
-        max_steps=max_steps,
-        log=log,
-        terminal=terminal,
-    )
-
-
-def _draw_all(canvas: Canvas, step: WatchedStep) -> np.ndarray:
-    action, outputs = (step.action, None) if isinstance(step.action, int) else (None, step.action)
-    return canvas.compose(
-        step.pictures, step.screen, action=action, score=step.score, step=step.number, outputs=outputs
-    )
+        frozen, rollout, output, frozen.layers, lay_out,
+        fps=fps, max_steps=max_steps, log=log, terminal=terminal, is_wide=layout == "wide",
+    )  # fmt: skip
 
 
 def render_layer_movie(
@@ -131,64 +96,44 @@ def render_layer_movie(
 ) -> Movie:
     """Draws a frame per step of a rollout: the screen and one layer beside it, equally enlarged.
 
-    Args:
-        frozen_folder: The frozen model.
-        rollout: A rollout file of that model.
-        output: The `.mp4` to write.
-        layer: Name of the layer in `model.json`, such as `conv1`.
-        fps: Frames per second.
-        max_steps: Shows only the first steps; 0 for all.
-        overlay: Whether to write score, step and action below the screen.
-        log: Optional file for progress lines.
-        terminal: `bar` for a progress bar where standard error is a terminal, `lines` for lines.
-
-    Returns:
-        Number of frames and speed.
-
-    Raises:
-        NeurozooError: There is no such layer, or for the reasons of `render_activation_movie`.
+    `layer` is its name in `model.json`, such as `conv1`. `overlay` says whether to write score, step and action below
+    the screen. All else is as in `render_activation_movie`.
     """
     frozen = open_frozen(frozen_folder)
     layers = {record.name: record for record in frozen.layers}
     if layer not in layers:
         raise unknown_name("layer", layer, layers, owner=frozen.title)
+
+    def lay_out(watched: WatchedRollout) -> LayerPicture:
+        return LayerPicture(frozen, layers[layer], screen_shape=watched.rollout.screen_shape, overlay=overlay)
+
     return _rendered(
-        frozen,
-        rollout,
-        output,
-        layers=[layers[layer]],
-        lay_out=lambda watched: LayerPicture(frozen, layers[layer], screen_shape=watched.screen_shape, overlay=overlay),
-        draw=LayerPicture.compose,
-        fps=fps,
-        max_steps=max_steps,
-        log=log,
-        terminal=terminal,
+        frozen, rollout, output, [layers[layer]], lay_out, fps=fps, max_steps=max_steps, log=log, terminal=terminal
     )
 
 
 def _rendered(
     frozen: FrozenModel,
-    rollout: str | os.PathLike,
+    path: str | os.PathLike,
     output: str | os.PathLike,
-    *,
     layers: Sequence[LayerRecord],
-    lay_out: Callable[[WatchedRollout], Picture],
-    draw: Callable[[Picture, WatchedStep], np.ndarray],
+    lay_out: Callable[[WatchedRollout], Scene | Canvas | LayerPicture],
+    *,
     fps: int,
     max_steps: int,
     log: str | os.PathLike | None,
     terminal: str,
     is_wide: bool = False,
 ) -> Movie:
-    check_fps(fps)
     use_one_thread()
-    with watched_rollout(frozen, rollout, layers=layers, max_steps=max_steps, is_centred=is_wide) as watched:
-        start = time.perf_counter()
+    with open_rollout(path, frozen, max_steps=max_steps) as rollout:
+        start, steps = time.perf_counter(), rollout.steps
+        watched = WatchedRollout(frozen, rollout, layers=layers, is_centred=is_wide)
         picture = lay_out(watched)
         with (
-            Progress(f"movie of {frozen.title}", total=2 * watched.steps, log=log, terminal=terminal) as progress,
+            Progress(f"movie of {frozen.title}", total=2 * steps, log=log, terminal=terminal) as progress,
             video_written_whole(output, width=picture.width, height=picture.height, fps=fps, is_packed=is_wide) as show,
         ):
             for step in watched.each_step(progress):
-                show(draw(picture, step))
-        return Movie(watched.steps, watched.steps / (time.perf_counter() - start))
+                show(picture.compose(step))
+        return Movie(steps, steps / (time.perf_counter() - start))

@@ -1,5 +1,6 @@
 """Films how an archive fills, iteration after iteration."""
 
+import functools
 import os
 from collections.abc import Iterator, Sequence
 
@@ -9,7 +10,7 @@ from neurozoo.environments.level_domains import measure_title
 from neurozoo.movies.lettering import fitted, write
 from neurozoo.movies.screens import even
 from neurozoo.movies.themes import THEMES, colour_table, packed
-from neurozoo.movies.video import check_fps, video_written_whole
+from neurozoo.movies.video import video_written_whole
 from neurozoo.records.level_table import read_levels
 from neurozoo.records.stored_archive import StoredArchive, read_stored_archive
 
@@ -18,65 +19,49 @@ _TITLE, _TEXT = 20, 15  # points
 _KEY = 90  # pixels of the colours of objectives
 _LEAST = 600, 400  # pixels of the archive: width, height
 _MOST_PIXELS = 2000  # of the archive along an axis; ffmpeg refuses very long ones
-_MOST_FRAMES = 250  # as in the paper's movies
+_MOST_FRAMES, _FPS = 250, 20  # as in the paper's movies
 _LEAST_SECONDS, _LAST_SECONDS = 6, 2  # of the movie, and of its last picture
 _THEME = THEMES["dark"]
+_write = functools.partial(write, ink=_THEME.quiet, paper=_THEME.paper)
 
 
-def film_archive(
-    archive: str | os.PathLike, levels: str | os.PathLike, output: str | os.PathLike, *, fps: int = 20
-) -> int:
+def film_archive(archive: str | os.PathLike, levels: str | os.PathLike, output: str | os.PathLike) -> int:
     """Films how the archive of a run filled: a picture per iteration, at most 250, by the run's own records.
 
-    Few pictures are shown longer, and the last one stays for two seconds.
-
-    Args:
-        archive: The run's `archive.npz`.
-        levels: Its `levels.parquet`.
-        output: The `.mp4` to write. The first measure runs to the right, the second upwards.
-        fps: Frames per second.
-
-    Returns:
-        The number of pictures.
+    Few pictures are shown longer, and the last one stays for two seconds. The first measure runs to the right, the
+    second upwards. Returns the number of pictures.
 
     Raises:
-        NeurozooError: A file is missing or damaged, or ffmpeg fails.
+        NeurozooError: `archive.npz` or `levels.parquet` is missing or damaged, or ffmpeg fails.
     """
-    check_fps(fps)
     stored = read_stored_archive(archive)
     columns = read_levels(levels, ["iteration", "objective", "failed", *stored.measures])
     numbers = shown_iterations(columns["iteration"])
     canvas = _Canvas(stored)
     height, width = canvas.frame.shape
-    times = max(1, round(_LEAST_SECONDS * fps / max(1, len(numbers))))
-    with video_written_whole(output, width=width, height=height, fps=fps, is_packed=True, poster_at=1) as show:
+    times = max(1, round(_LEAST_SECONDS * _FPS / max(1, len(numbers))))
+    with video_written_whole(output, width=width, height=height, fps=_FPS, is_packed=True, poster_at=1) as show:
         for number, grid in zip(numbers, replayed(stored, columns, numbers), strict=True):
             picture = canvas.draw(grid, number)
-            for _ in range(times if number < numbers[-1] else times + _LAST_SECONDS * fps):
+            for _ in range(times if number < numbers[-1] else times + _LAST_SECONDS * _FPS):
                 show(picture)
     return len(numbers)
 
 
 def shown_iterations(iterations: np.ndarray) -> list[int]:
-    """Returns the numbers of the iterations after which there is a picture, from 1: all, or 250 of them.
+    """Returns the numbers, from 1, of the iterations after which there is a picture: all, or 250 of them.
 
-    Args:
-        iterations: Those of all levels, from 0.
+    `iterations` are those of all levels, from 0.
     """
     count = int(iterations.max()) + 1 if len(iterations) else 0
     return (np.unique(np.linspace(0, count - 1, min(count, _MOST_FRAMES)).round().astype(int)) + 1).tolist()
 
 
 def replayed(stored: StoredArchive, levels: dict[str, np.ndarray], numbers: Sequence[int]) -> Iterator[np.ndarray]:
-    """Fills the archive again from the levels.
+    """Fills the archive again from the levels: `iteration`, `objective`, `failed` and both measures of each.
 
-    Args:
-        stored: The archive, for its cells.
-        levels: `iteration`, `objective`, `failed` and both measures of all levels.
-        numbers: Numbers of iterations, from 1, ascending.
-
-    Yields:
-        Objectives on the grid after each of these iterations, NaN where there is no elite.
+    Yields the objectives on the grid after each iteration of `numbers`, from 1 and ascending; NaN where there is no
+    elite.
     """
     measures = np.stack([levels[name] for name in stored.measures], axis=1)
     good = ~levels["failed"].astype(bool)
@@ -100,7 +85,7 @@ class _Canvas:
     A cell has at least one pixel, unless there are too many of them: then several share one.
     """
 
-    def __init__(self, stored: StoredArchive) -> None:
+    def __init__(self, stored: StoredArchive):
         self.sharing = [-(-cells // _MOST_PIXELS) for cells in stored.dims]  # cells along each measure
         shown = [-(-cells // sharing) for cells, sharing in zip(stored.dims, self.sharing, strict=True)]
         self.zooms = [-(-least // places) for least, places in zip(_LEAST, shown, strict=True)]
@@ -115,25 +100,21 @@ class _Canvas:
         turned = np.full((_SIDE, height), packed(_THEME.paper))
         self._write_axis(turned, upwards, bounds[1], 0, height, _SIDE // 2)
         self.frame[_HEAD : _HEAD + height, : _SIDE - 1] = np.rot90(turned)[:, : _SIDE - 1]
-        self._draw_key()
-
-    @staticmethod
-    def _write_axis(image: np.ndarray, title: str, bounds: list[str], start: int, length: int, y: int) -> None:
-        ink, paper = _THEME.quiet, _THEME.paper
-        low = write(image, bounds[0], start, y, _TEXT, ink=ink, paper=paper)
-        high = write(image, bounds[1], start + length, y, _TEXT, ink=ink, paper=paper, align="right")
-        line = fitted(title, _TEXT, length - 2 * max(low, high) - _TEXT)
-        write(image, line, start + length // 2, y, _TEXT, ink=ink, paper=paper, align="middle")
-
-    def _draw_key(self) -> None:
-        """Draws which colour stands for which objective, in the upper right corner."""
+        # In the upper right corner: which colour stands for which objective.
         x, y = self.cells[1].stop, _HEAD // 2
-        x -= write(self.frame, " 1", x, y, _TEXT, ink=_THEME.quiet, paper=_THEME.paper, align="right")
+        x -= _write(self.frame, " 1", x, y, _TEXT, align="right")
         bar = colour_table("viridis")[np.linspace(0, 255, _KEY).astype(int)]
         self.frame[y - _TEXT // 2 : y + _TEXT // 2, x - _KEY : x] = bar
         x -= _KEY
-        x -= write(self.frame, "Objective 0 ", x, y, _TEXT, ink=_THEME.quiet, paper=_THEME.paper, align="right")
+        x -= _write(self.frame, "Objective 0 ", x, y, _TEXT, align="right")
         self.text_width = x - _SIDE - _TITLE
+
+    @staticmethod
+    def _write_axis(image: np.ndarray, title: str, bounds: list[str], start: int, length: int, y: int) -> None:
+        low = _write(image, bounds[0], start, y, _TEXT)
+        high = _write(image, bounds[1], start + length, y, _TEXT, align="right")
+        line = fitted(title, _TEXT, length - 2 * max(low, high) - _TEXT)
+        _write(image, line, start + length // 2, y, _TEXT, align="middle")
 
     def draw(self, grid: np.ndarray, number: int) -> np.ndarray:
         """Returns a frame: packed pixels, uint32, shape (height, width)."""

@@ -19,21 +19,14 @@ from neurozoo.environments.protocols import STEPS_PER_SECOND
 from neurozoo.errors import NeurozooError, explained
 from neurozoo.folders import opened_parent, reached
 from neurozoo.movies.screens import ScreenView, even
-from neurozoo.movies.video import Sound, video_written_whole
+from neurozoo.movies.video import video_written_whole
 from neurozoo.rollouts.progress import Progress
 from neurozoo.rollouts.rollout_files import REMEDY, Action, RolloutFile, open_rollout
 
 
 @dataclass(frozen=True)
 class GameMovie:
-    """Summary of a game movie.
-
-    Attributes:
-        frames: Number of frames.
-        seconds: Length of the movie.
-        has_sound: Whether it has sound.
-        frames_per_second: Rendering speed.
-    """
+    """Summary of a game movie: its frames, its length, whether it has sound, and the rendering speed."""
 
     frames: int
     seconds: float
@@ -73,11 +66,8 @@ def film_game(
         output: The `.mp4` to write.
         max_steps: Shows only the first steps; 0 for all.
         overlay: Whether to write score, step and action below the screen.
-        log: Optional file for progress lines.
-        terminal: `bar` for a progress bar where standard error is a terminal, `lines` for lines.
-
-    Returns:
-        Number of frames, length, sound and speed.
+        log: See `Progress`.
+        terminal: See `Progress`.
 
     Raises:
         NeurozooError: A file is missing, damaged or belongs to another model, ffmpeg failed, or the disk is full.
@@ -85,7 +75,7 @@ def film_game(
     frozen = open_frozen(frozen_folder)
     is_heard = frozen.protocol.world == "atari"
     with (
-        open_rollout(rollout, frozen, keys=("score",), max_steps=max_steps) as recorded,
+        open_rollout(rollout, frozen, max_steps=max_steps) as recorded,
         contextlib.ExitStack() as soundtracks,
     ):
         view = ScreenView(recorded.screen_shape, frozen.actions, overlay=overlay)
@@ -98,7 +88,9 @@ def film_game(
                 played = _replayed(frozen, recorded, is_checked=True)
                 sound = soundtracks.enter_context(_soundtrack(played, output))
             game = _replayed(frozen, recorded) if is_heard else _recorded(recorded)
-            with video_written_whole(output, width=image.shape[1], height=image.shape[0], fps=fps, sound=sound) as show:
+            height, width = image.shape[:2]
+            rate = SAMPLES_PER_FRAME * FRAMES_PER_SECOND
+            with video_written_whole(output, width=width, height=height, fps=fps, sound=sound, sound_rate=rate) as show:
                 for frame in game:
                     view.draw(image, (0, 0), frame.screen, score=frame.score, step=frame.step, action=frame.action)
                     show(image)
@@ -108,7 +100,7 @@ def film_game(
 
 
 @contextlib.contextmanager
-def _soundtrack(game: Iterator[_GameFrame], output: str | os.PathLike) -> Iterator[Sound]:
+def _soundtrack(game: Iterator[_GameFrame], output: str | os.PathLike) -> Iterator[str]:
     """Writes the game's sound to a temporary file beside `output`; it lives as long as the `with` statement."""
     try:
         with opened_parent(output, make=True) as (folder, _), tempfile.TemporaryFile(dir=reached(folder)) as file:
@@ -116,7 +108,7 @@ def _soundtrack(game: Iterator[_GameFrame], output: str | os.PathLike) -> Iterat
                 assert frame.sound is not None  # a console has sound
                 file.write(frame.sound.tobytes())
             file.flush()
-            yield Sound(reached(file.fileno()), SAMPLES_PER_FRAME * FRAMES_PER_SECOND)
+            yield str(reached(file.fileno()))
     except OSError as error:
         raise explained(error, output) from error
 
@@ -125,6 +117,7 @@ def _replayed(frozen: FrozenModel, recorded: RolloutFile, *, is_checked: bool = 
     """Replays a rollout's episodes and yields each frame of the console."""
     environment = AtariEnvironment(frozen.game, recorded.perturbation.protocol(frozen), is_heard=True)
     screens = recorded.rows("frames")
+    frames: list[tuple[np.ndarray, np.ndarray, float]] = []
     score = 0.0
     for number, action in enumerate(recorded.actions):
         if number in recorded.starts:
@@ -137,17 +130,11 @@ def _replayed(frozen: FrozenModel, recorded: RolloutFile, *, is_checked: bool = 
                 f"model played it, or another version of ale-py recorded it. {REMEDY}"
             )
         assert isinstance(action, int)  # a console has no continuous actions
-        frames = _frames_of_step(environment, action)
+        frames.clear()
+        environment.step(action, watch=lambda gained: frames.append((environment.screen, environment.sound, gained)))
         for place, (screen, sound, gained) in enumerate(frames, 1):
             score += gained
             yield _GameFrame(screen, sound, score, environment.steps, action, is_last=place == len(frames))
-
-
-def _frames_of_step(environment: AtariEnvironment, action: int) -> list[tuple[np.ndarray, np.ndarray, float]]:
-    """Plays a step, and returns screen, sound and reward of each of its frames."""
-    frames: list[tuple[np.ndarray, np.ndarray, float]] = []
-    environment.step(action, watch=lambda gained: frames.append((environment.screen, environment.sound, gained)))
-    return frames
 
 
 def _recorded(recorded: RolloutFile) -> Iterator[_GameFrame]:

@@ -10,7 +10,6 @@ from neurozoo.agents.generation_reports import generation_folder, read_reports, 
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_text
 from neurozoo.movies.grid import Entry, film_together
-from neurozoo.movies.video import check_fps
 from neurozoo.number_text import number_label
 from neurozoo.rollouts.rollout import record_rollout
 
@@ -19,13 +18,7 @@ COLUMNS = 4  # screens in a row
 
 @dataclass(frozen=True)
 class GenerationsMovie:
-    """Summary of a movie of generations.
-
-    Attributes:
-        generations: Their numbers, from left to right.
-        scores: Score of each in the movie.
-        frames: Number of frames: the steps of the longest game.
-    """
+    """Summary of a movie: the generations from left to right, their scores, and the steps of the longest game."""
 
     generations: tuple[int, ...]
     scores: tuple[float, ...]
@@ -33,12 +26,9 @@ class GenerationsMovie:
 
 
 def choose_generations(numbers: Sequence[int], *, count: int = 4, every: int | None = None) -> list[int]:
-    """Picks the first and the last generation, and some between them.
+    """Picks the first and the last generation of all `numbers`, and some between them.
 
-    Args:
-        numbers: All generations, in order.
-        count: How many, evenly spread; 1 takes only the last. Ignored if `every` is given.
-        every: Takes every n-th generation from the first on, and the last.
+    There are `count`, evenly spread (1 takes only the last), or `every` n-th one.
 
     Raises:
         NeurozooError: There are no generations, or a number is below 1.
@@ -83,33 +73,26 @@ def film_generations(
         seed: Decides the start, which all generations share.
         fps: Frames per second.
         log: Optional file for a line about each generation.
-        terminal: `bar` for a progress bar where standard error is a terminal, `lines` for lines.
-
-    Returns:
-        The generations in the movie and their scores.
+        terminal: See `Progress`.
 
     Raises:
         NeurozooError: The run has no genomes of its generations, a number is out of range, or freezing, recording or
             filming fails.
     """
-    check_fps(fps)
-    if max_steps < 1:
-        raise NeurozooError(f"max_steps of a movie of generations should be >= 1, but is {max_steps}.")
     chosen = reports_of(run_dir, choose_generations(sorted(read_reports(run_dir)), count=count, every=every))
     lines, entries = [], []
     for place, report in enumerate(chosen):
         folder = generation_folder(run_dir, report.generation)
         check = freeze_run(run_dir, ops=ops, noise=noise, generation=report.generation)
-        rollout = record_rollout(
-            folder / "frozen", folder / "rollout.npz", max_steps=max_steps, seed=seed, terminal=terminal
-        )
+        frozen, path = folder / "frozen", folder / "rollout.npz"
+        rollout = record_rollout(frozen, path, max_steps=max_steps, seed=seed, terminal=terminal)
         lines.append(
             f"generation {report.generation}: same actions in {check['steps']} steps, score {rollout.scores[0]:g} in "
             f"{rollout.steps} steps"
         )
         note = "" if report.score is None else f"mean score {number_label(report.score)}"
         row, column = divmod(place, COLUMNS)
-        entries.append(Entry(open_frozen(folder / "frozen"), f"generation {report.generation}", note, row, column))
+        entries.append(Entry(open_frozen(frozen), f"generation {report.generation}", note, row, column))
     title = entries[-1].frozen.title.partition(",")[0]
     movie = film_together(entries, output, title=title, fps=fps, terminal=terminal)
     if log is not None:

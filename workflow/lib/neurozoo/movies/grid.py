@@ -14,9 +14,10 @@ from neurozoo.agents.frozen import FrozenModel, open_frozen
 from neurozoo.algorithms.agent_names import agent_name
 from neurozoo.environments.game_titles import game_title
 from neurozoo.errors import NeurozooError
-from neurozoo.movies.panels import LABEL_RISE, LABEL_SIZE, NOTE_SIZE, write_centred, write_fitting
+from neurozoo.movies.lettering import write_centred, write_fitting
+from neurozoo.movies.panels import LABEL_RISE, LABEL_SIZE, NOTE_SIZE
 from neurozoo.movies.screens import ScreenView, even, zoom_of
-from neurozoo.movies.video import check_fps, video_written_whole
+from neurozoo.movies.video import video_written_whole
 from neurozoo.rollouts.progress import Progress
 from neurozoo.rollouts.rollout_files import REMEDY, Moment, RolloutFile, open_rollout
 
@@ -29,32 +30,13 @@ WIDEST = 1920  # pixels; small screens are shown twice as large if the movie sta
 
 @dataclass(frozen=True)
 class Entry:
-    """An agent and its place in the grid.
-
-    Attributes:
-        frozen: The agent, in a folder `frozen/` beside `rollout.npz`.
-        label: Text above its game.
-        note: A smaller line below the label.
-        row: Row of the grid, from 0.
-        column: Column of the grid, from 0.
-    """
+    """An agent, in a folder `frozen/` beside `rollout.npz`, its place in the grid, and the two lines above its game."""
 
     frozen: FrozenModel
     label: str
     note: str
     row: int
     column: int
-
-    @property
-    def rollout(self) -> Path:
-        """Path of the agent's rollout."""
-        return self.frozen.folder.parent / "rollout.npz"
-
-
-class _GridMoment(Moment):
-    """A step of a rollout, and whether the rollout has ended, as arguments of `ScreenView.draw`."""
-
-    is_over: bool
 
 
 @dataclass(frozen=True)
@@ -96,11 +78,8 @@ def film_grid(
         fps: Steps per second.
         max_steps: Shows only the first steps; 0 for all.
         overlay: Whether to write score, step and action below each screen.
-        log: Optional file for progress lines.
-        terminal: `bar` for a progress bar where standard error is a terminal, `lines` for lines.
-
-    Returns:
-        The agents' scores, the number of frames, and the problems.
+        log: See `Progress`.
+        terminal: See `Progress`.
 
     Raises:
         NeurozooError: No rollout can be shown, there are several games, two rollouts are of the same agent, a number is
@@ -112,23 +91,16 @@ def film_grid(
             agents.append(open_frozen(Path(folder) / "frozen"))
         except NeurozooError as error:
             problems.append(str(error))
-    games = {agent.game: agent for agent in agents}
+    games = {agent.game: agent.title for agent in agents}
     if len(games) > 1:
         raise NeurozooError(
-            f"A grid shows one game, but {' and '.join(agent.title for agent in list(games.values())[:2])} play two. "
-            "Make one grid for each game."
+            f"A grid shows one game, but {' and '.join(list(games.values())[:2])} play two. Make one grid for each "
+            "game."
         )
     return film_together(
-        _placed(agents, labels),
-        output,
-        title=game_title(next(iter(games), "")),
-        fps=fps,
-        max_steps=max_steps,
-        overlay=overlay,
-        log=log,
-        terminal=terminal,
-        problems=problems,
-    )
+        _placed(agents, labels), output, title=game_title(next(iter(games), "")),
+        fps=fps, max_steps=max_steps, overlay=overlay, log=log, terminal=terminal, problems=problems,
+    )  # fmt: skip
 
 
 def _placed(agents: Sequence[FrozenModel], labels: Mapping[str, str] = NO_LABELS) -> list[Entry]:
@@ -174,29 +146,16 @@ def film_together(
 ) -> GridMovie:
     """Films the rollouts of several agents together, each at its place; see `film_grid`.
 
-    Args:
-        entries: The agents.
-        output: The `.mp4` to write.
-        title: Text above the grid.
-        fps: Steps per second.
-        max_steps: Shows only the first steps; 0 for all.
-        overlay: Whether to write score, step and action below each screen.
-        log: Optional file for progress lines.
-        terminal: `bar` for a progress bar where standard error is a terminal, `lines` for lines.
-        problems: Problems found before, for the log and the summary.
-
-    Raises:
-        NeurozooError: For the reasons of `film_grid`.
+    The `title` stands above the grid. The `problems` found before go into the log and the summary.
     """
-    check_fps(fps)
     problems = list(problems)
     with ExitStack() as files:
         rollouts: dict[Entry, RolloutFile] = {}
         shape: tuple[int, int, int] | None = None
         for entry in entries:
+            path = entry.frozen.folder.parent / "rollout.npz"
             try:
-                opened = open_rollout(entry.rollout, entry.frozen, keys=("score",), max_steps=max_steps)
-                rollout = files.enter_context(opened)
+                rollout = files.enter_context(open_rollout(path, entry.frozen, max_steps=max_steps))
             except NeurozooError as error:
                 problems.append(str(error))
                 continue
@@ -204,7 +163,7 @@ def film_together(
             if rollout.screen_shape == shape:
                 rollouts[entry] = rollout
             else:
-                problems.append(f"{rollout.path} has screens of {rollout.screen_shape}, not of {shape}. {REMEDY}")
+                problems.append(f"{path} has screens of {rollout.screen_shape}, not of {shape}. {REMEDY}")
         if shape is None:
             raise _nothing_to_show(problems)
         sheet = _Sheet(title, entries, shape, overlay=overlay)
@@ -216,11 +175,11 @@ def film_together(
             video_written_whole(output, width=sheet.width, height=sheet.height, fps=fps) as show,
         ):
             while True:
-                moments = {entry: moment for entry, game in games.items() if (moment := next(game, None))}
-                if all(moment["is_over"] for moment in moments.values()):
+                shown = {entry: found for entry, game in games.items() if (found := next(game, None))}
+                if all(is_over for _, is_over in shown.values()):
                     break
-                for entry, moment in moments.items():
-                    sheet.draw(entry, moment)
+                for entry, (moment, is_over) in shown.items():
+                    sheet.draw(entry, moment, is_over=is_over)
                 show(sheet.image)
                 frames += 1
                 progress.advance()
@@ -228,7 +187,7 @@ def film_together(
                 progress.say(problem)
             if not frames:
                 raise _nothing_to_show(problems)
-    scores = {entry.frozen.title: moment["score"] for entry, moment in moments.items()}
+    scores = {entry.frozen.title: moment["score"] for entry, (moment, _) in shown.items()}
     return GridMovie(scores, frames, tuple(problems))
 
 
@@ -236,34 +195,26 @@ def _nothing_to_show(problems: Sequence[str]) -> NeurozooError:
     return NeurozooError(" ".join(["No rollout can be shown.", *problems]))
 
 
-def _shown(rollout: RolloutFile, problems: list[str]) -> Iterator[_GridMoment]:
-    """Yields arguments of `ScreenView.draw` without end: after the last readable step, it repeats that step."""
+def _shown(rollout: RolloutFile, problems: list[str]) -> Iterator[tuple[Moment, bool]]:
+    """Yields moments without end, and whether the rollout is over: after the last readable step, it repeats that."""
     moment = None
     try:
         for moment in rollout.moments():
-            yield {**moment, "is_over": False}
+            yield moment, False
     except NeurozooError as error:
         problems.append(str(error))
     while moment is not None:
-        yield {**moment, "is_over": True}
+        yield moment, True
 
 
 class _Sheet:
-    """A movie's frame: the games in a grid, each below its labels.
-
-    Attributes:
-        image: uint8, shape (`height`, `width`, 3).
-        height: Pixels, even.
-        width: Pixels, even.
-    """
+    """A movie's frame, `image`, uint8, shape (height, width, 3): the games in a grid, each below its labels."""
 
     def __init__(self, title: str, entries: Sequence[Entry], screen_shape: tuple[int, int, int], *, overlay: bool):
         rows, columns = 1 + max(entry.row for entry in entries), 1 + max(entry.column for entry in entries)
         fits = GAP + columns * (zoom_of(screen_shape) * screen_shape[1] + GAP) <= WIDEST
-        self._views = {
-            entry: ScreenView(screen_shape, entry.frozen.actions, overlay=overlay, zoom=None if fits else 1)
-            for entry in entries
-        }
+        zoom = None if fits else 1
+        self._views = {e: ScreenView(screen_shape, e.frozen.actions, overlay=overlay, zoom=zoom) for e in entries}
         view = self._views[entries[0]]
         self.width = even(GAP + columns * (view.width + GAP))
         self.height = even(TITLE + rows * (HEAD + view.height) + GAP // 2)
@@ -279,6 +230,6 @@ class _Sheet:
             write_centred(self.image, entry.note, middle, top - LABEL_RISE, NOTE_SIZE)
             write_centred(self.image, "cannot be shown", middle, top + view.screen_height // 2, NOTE_SIZE)
 
-    def draw(self, entry: Entry, moment: _GridMoment) -> None:
+    def draw(self, entry: Entry, moment: Moment, *, is_over: bool) -> None:
         """Draws one step of one game."""
-        self._views[entry].draw(self.image, self._corners[entry], **moment)
+        self._views[entry].draw(self.image, self._corners[entry], **moment, is_over=is_over)

@@ -7,7 +7,8 @@ import numpy as np
 
 from neurozoo.agents.frozen import FrozenModel, LayerRecord
 from neurozoo.movies.activations import WatchedStep
-from neurozoo.movies.panels import LABEL_RISE, frame_output, layer_panel, write_fitting
+from neurozoo.movies.lettering import write_fitting
+from neurozoo.movies.panels import LABEL_RISE, frame_output, layer_panel
 from neurozoo.movies.screens import ScreenView, enlarged, even, zoom_of
 
 GAP = 30  # pixels around screen and panel
@@ -15,27 +16,13 @@ TOP = 40  # pixels above them, for their labels
 
 
 class LayerPicture:
-    """Draws the frames of a one-layer movie.
-
-    Attributes:
-        height: Pixels; even, as the video format requires.
-        width: Pixels; even.
-    """
+    """Draws the frames of a one-layer movie; their `height` and `width` are even, as the video format requires."""
 
     def __init__(
         self, frozen: FrozenModel, layer: LayerRecord, *, screen_shape: tuple[int, int, int], overlay: bool = True
     ):
-        """Lays out the frame.
-
-        Args:
-            frozen: Names the actions and the game.
-            layer: The layer to show.
-            screen_shape: (height, width, 3) of the game's screen.
-            overlay: Whether to write score, step and action below the screen.
-        """
-        is_output = layer is frozen.layers[-1]
-        self._is_output = is_output
-        self._panel = layer_panel(layer, is_output=is_output, is_continuous=frozen.is_continuous)
+        self._is_output = layer is frozen.layers[-1]
+        self._panel = layer_panel(layer, is_output=self._is_output, is_continuous=frozen.is_continuous)
         self._zoom = zoom_of(screen_shape)
         self._small = np.full((self._panel.height + 2, self._panel.width + 2, 3), 255, np.uint8)
         self._screen = ScreenView(screen_shape, frozen.actions, overlay=overlay)
@@ -45,28 +32,20 @@ class LayerPicture:
         self.width = even(left + width + GAP)
         self.height = even(TOP + max(self._screen.height, height) + GAP // 2)
         self._image = np.full((self.height, self.width, 3), 255, np.uint8)
-        for label, x, room in (
-            (frozen.game.replace("_", " "), GAP + self._screen.width // 2, self._screen.width),
-            (self._panel.label.rstrip(":"), left + width // 2, width + GAP),
-        ):
-            write_fitting(self._image, label, x, TOP - LABEL_RISE, room)
+        game, label = frozen.game.replace("_", " "), self._panel.label.rstrip(":")
+        write_fitting(self._image, game, GAP + self._screen.width // 2, TOP - LABEL_RISE, self._screen.width)
+        write_fitting(self._image, label, left + width // 2, TOP - LABEL_RISE, width + GAP)
 
     def compose(self, step: WatchedStep) -> np.ndarray:
-        """Draws one frame.
+        """Draws one frame: uint8, shape (`height`, `width`, 3); overwritten by the next call.
 
-        Args:
-            step: Its `pictures` are the observation, which is not shown, and the layer's activation.
-
-        Returns:
-            uint8, shape (`height`, `width`, 3); overwritten by the next call.
+        The `pictures` of the step are the observation, which is not shown, and the layer's activation.
         """
-        small = self._small
+        small, action = self._small, step.action
         small[:] = 255
         self._panel.draw(small[1:-1, 1:-1], step.pictures[1])
-        if self._is_output and isinstance(step.action, int):
-            frame_output(small, (1, 1), step.action)
+        if self._is_output and isinstance(action, int):
+            frame_output(small, (1, 1), action)
         self._image[self._view] = enlarged(small, self._zoom)
-        self._screen.draw(
-            self._image, (TOP, GAP), step.screen, score=step.score, step=step.number + 1, action=step.action
-        )
+        self._screen.draw(self._image, (TOP, GAP), step.screen, score=step.score, step=step.number + 1, action=action)
         return self._image

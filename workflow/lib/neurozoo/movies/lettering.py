@@ -1,4 +1,7 @@
-"""Text in DejaVu Sans, which comes with Matplotlib: antialiased, with a cache of lines and of single glyphs."""
+"""Text in movies: DejaVu Sans, antialiased, in packed pictures, and Pillow's own font, black, in others.
+
+DejaVu Sans comes with Matplotlib. Lines and single glyphs are cached.
+"""
 
 from functools import lru_cache
 from pathlib import Path
@@ -10,7 +13,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from neurozoo.movies.themes import Colour, packed_picture, shades
 
-Align = Literal["left", "middle", "right"]
+FITTING_SIZES = (20, 18, 16, 14, 12, 10)  # points of black text
 _FILES = {False: "DejaVuSans.ttf", True: "DejaVuSans-Bold.ttf"}
 _DYNAMIC = frozenset("0123456789+-−.,% ")
 
@@ -25,23 +28,20 @@ def write(
     ink: Colour,
     paper: Colour | None,
     bold: bool = False,
-    align: Align = "left",
+    align: Literal["left", "middle", "right"] = "left",
 ) -> int:
-    """Writes a line of text.
+    """Writes a line of text, and returns its width in pixels.
 
     Args:
         image: Drawn into: packed pixels, uint32, shape (height, width).
         text: The line.
-        x: Left end, middle or right end.
+        x: Left end, middle or right end, as `align` says.
         y: The middle of capital letters.
         size: Points.
         ink: Colour of the text.
         paper: Colour of the surface; None for surfaces of several colours, which takes longer.
         bold: Whether letters are bold.
         align: What `x` means.
-
-    Returns:
-        Width of the line in pixels.
     """
     mask = _line(text, size, bold)
     _height, width = mask.shape
@@ -104,3 +104,31 @@ def _middle(size: int, bold: bool) -> int:
 def _font(size: int, bold: bool) -> ImageFont.FreeTypeFont:
     folder = Path(matplotlib.get_data_path(), "fonts", "ttf")
     return ImageFont.truetype(folder / _FILES[bold], size, layout_engine=ImageFont.Layout.BASIC)
+
+
+def write_centred(image: np.ndarray, text: str, x: int, y: int, size: int) -> None:
+    """Writes a line of black text, centred at (x, y), into uint8 (height, width, 3)."""
+    letters = black_letters(text, size)
+    top, left = y - letters.shape[0] // 2, max(0, x - letters.shape[1] // 2)
+    view = image[top : top + letters.shape[0], left : left + letters.shape[1]]
+    view[:] = letters[: view.shape[0], : view.shape[1]]
+
+
+def write_fitting(image: np.ndarray, text: str, x: int, y: int, width: int) -> None:
+    """Writes a line like `write_centred`, in the largest size that fits into `width` pixels."""
+    fitting = [size for size in FITTING_SIZES if black_letters(text, size).shape[1] <= width]
+    write_centred(image, text, x, y, (fitting or FITTING_SIZES[-1:])[0])
+
+
+@lru_cache(maxsize=1024)
+def black_letters(text: str, size: int) -> np.ndarray:
+    """Returns a line of text, black on white, in Pillow's own font: uint8, shape (height, width, 1)."""
+    font = _black_font(size)
+    image = Image.new("L", (int(font.getlength(text)) + 2, size + size // 4), 255)
+    ImageDraw.Draw(image).text((1, image.height // 2), text, fill=0, font=font, anchor="lm")
+    return np.asarray(image)[..., np.newaxis]
+
+
+@lru_cache
+def _black_font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    return ImageFont.load_default(size)  # Pillow unpacks the font each time

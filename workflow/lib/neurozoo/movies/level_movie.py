@@ -14,21 +14,19 @@ from neurozoo.environments.platformer.simulator import OPS, Games, Replay, play,
 from neurozoo.environments.platformer.tiles import HEIGHT, TILE_SIZE, WIDTH, checked_levels, read_level, to_characters
 from neurozoo.errors import NeurozooError
 from neurozoo.files import written_whole
-from neurozoo.movies.video import check_fps, video_written_whole
+from neurozoo.movies.video import video_written_whole
 from neurozoo.records.stored_archive import agent_of_run
 
-BUDGET = 450  # nodes per tick
+BUDGET = 450  # nodes that the A* agent may take from its open list per tick
+FPS = 24  # as the original game
+MOST_FRAMES = 700  # where a movie ends if the agent does not
 
 
 def level_of(source: str | os.PathLike, *, cell: int | None = None) -> np.ndarray:
-    """Reads a level from a text file or from the archive of a run.
+    """Reads a level, uint8, shape (16, 56), numbers of tiles, from a text file or from the archive of a run's folder.
 
-    Args:
-        source: A text file, or the folder of a run.
-        cell: Which cell of the archive; None for the elite with the highest objective, the first of equal ones.
-
-    Returns:
-        uint8, shape (16, 56), numbers of tiles.
+    The level is that of a cell of the archive; of the elite with the highest objective, the first of equals, if it is
+    None.
 
     Raises:
         NeurozooError: There is no such file or cell, or what is there is no platform level.
@@ -54,96 +52,50 @@ def level_of(source: str | os.PathLike, *, cell: int | None = None) -> np.ndarra
 
 
 def agent_of(source: str | os.PathLike) -> tuple[str, bool]:
-    """Returns the agent for a level: the run's own, or else the A* agent; see `agent_of_run`.
-
-    Args:
-        source: As for `level_of`.
-    """
+    """Returns the agent for a level: the run's own, or else the A* agent; see `level_of` and `agent_of_run`."""
     is_run = (Path(source) / "config.yaml").exists()  # otherwise it is an archive alone, or a text file
     return agent_of_run(source, get_level_domain("mario")) if is_run else (A_STAR, True)
 
 
-def describe_run(
-    level: np.ndarray, *, agent: str = A_STAR, budget: int = BUDGET, ops: str | os.PathLike = OPS
-) -> dict[str, float | int]:
-    """Lets an agent play a level once.
+def describe_run(level: np.ndarray, *, agent: str = A_STAR, ops: str | os.PathLike = OPS) -> dict[str, float | int]:
+    """Lets an agent play a level, uint8, shape (16, 56), once: `a_star`, or the file of an evolved one.
 
-    Args:
-        level: uint8, shape (16, 56), numbers of tiles.
-        agent: `a_star`, or the file of an evolved one.
-        budget: Nodes that the A* agent may take from its open list per tick.
-        ops: The op library.
-
-    Returns:
-        `status` (1 won, 2 lost, 3 time is out), `completion`, `jumps`, `kills` and `ticks`.
+    Returns `status` (1 won, 2 lost, 3 time is out), `completion`, `jumps`, `kills` and `ticks`.
 
     Raises:
-        NeurozooError: `budget` is below 1, or the op library or the agent's file is missing.
+        NeurozooError: The op library or the agent's file is missing.
     """
-    return _facts(_played(level, agent, budget, ops)[0])
+    return _facts(_played(level, agent, ops)[0])
 
 
 def draw_run(
-    level: np.ndarray,
-    output: str | os.PathLike,
-    *,
-    agent: str = A_STAR,
-    budget: int = BUDGET,
-    ops: str | os.PathLike = OPS,
+    level: np.ndarray, output: str | os.PathLike, *, agent: str = A_STAR, ops: str | os.PathLike = OPS
 ) -> None:
-    """Draws the agent's way through a level: a PNG of 896 x 256 pixels. See `describe_run`.
-
-    Raises:
-        NeurozooError: `output` has another ending than `.png`.
-    """
+    """Draws the agent's way through a level: a PNG of 896 x 256 pixels; see `describe_run`."""
     from PIL import Image
 
     if Path(output).suffix != ".png":
         raise NeurozooError(f"The picture of a level should be written to a .png, but the file is {output}.")
-    picture = draw_way(level, _played(level, agent, budget, ops)[1])
+    picture = draw_way(level, _played(level, agent, ops)[1])
     with written_whole(output) as temporary:
         Image.fromarray(picture).save(temporary, format="PNG", optimize=True)
 
 
 def film_level(
-    level: np.ndarray,
-    output: str | os.PathLike,
-    *,
-    agent: str = A_STAR,
-    budget: int = BUDGET,
-    fps: int = 24,
-    most_frames: int = 700,
-    ops: str | os.PathLike = OPS,
+    level: np.ndarray, output: str | os.PathLike, *, agent: str = A_STAR, ops: str | os.PathLike = OPS
 ) -> dict[str, float | int]:
-    """Films the agent in a level, one frame per tick: 896 x 256 pixels, with its way so far.
-
-    Args:
-        level: uint8, shape (16, 56), numbers of tiles.
-        output: The `.mp4` to write.
-        agent: `a_star`, or the file of an evolved one.
-        budget: Nodes that the A* agent may take from its open list per tick.
-        fps: Frames per second; the original game has 24.
-        most_frames: Where the movie ends if the agent does not.
-        ops: The op library.
-
-    Returns:
-        What `describe_run` returns.
-
-    Raises:
-        NeurozooError: `fps` or `budget` is below 1, the op library is missing, or ffmpeg fails.
-    """
-    check_fps(fps)
-    games, seen = _played(level, agent, budget, ops)
-    with video_written_whole(output, width=WIDTH * TILE_SIZE, height=HEIGHT * TILE_SIZE, fps=fps) as write:
-        for tick in range(min(len(seen.status), most_frames)):
+    """Films the agent in a level, one frame per tick: 896 x 256 pixels, with its way so far; see `describe_run`."""
+    games, seen = _played(level, agent, ops)
+    with video_written_whole(output, width=WIDTH * TILE_SIZE, height=HEIGHT * TILE_SIZE, fps=FPS) as write:
+        for tick in range(min(len(seen.status), MOST_FRAMES)):
             write(draw_tick(level, seen, tick))
     return _facts(games)
 
 
-def _played(level: np.ndarray, agent: str, budget: int, ops: str | os.PathLike) -> tuple[Games, Replay]:
+def _played(level: np.ndarray, agent: str, ops: str | os.PathLike) -> tuple[Games, Replay]:
     characters = to_characters(level)
     if agent == A_STAR:
-        games = play(characters[None], np.full((1, 1), budget), ops=ops)
+        games = play(characters[None], np.full((1, 1), BUDGET), ops=ops)
     else:
         games = play_with(read_runner(agent), characters[None], ops=ops)
     return games, replay(characters, games.buttons, ops=ops)

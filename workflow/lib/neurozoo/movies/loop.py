@@ -26,13 +26,7 @@ QUALITIES = (60, 45, 30, 15, 5)  # of the encoder; the first whose file is small
 
 @dataclass(frozen=True)
 class Loop:
-    """Summary of a loop.
-
-    Attributes:
-        first: Number of its first step in the rollout, from 0.
-        pictures: Number of pictures.
-        size: Bytes.
-    """
+    """Summary of a loop: its first step in the rollout, from 0, the number of pictures, and the size in bytes."""
 
     first: int
     pictures: int
@@ -40,12 +34,9 @@ class Loop:
 
 
 def make_loop(movie: str | os.PathLike, rollout: str | os.PathLike, output: str | os.PathLike) -> Loop:
-    """Cuts a loop out of an activation movie, where the agent scores most.
+    """Cuts a loop, a `.webp` of at most `LARGEST` bytes, out of an activation movie, where the agent scores most.
 
-    Args:
-        movie: The movie, with a picture per step; it may show only the first steps.
-        rollout: The rollout it shows.
-        output: The `.webp` to write, at most `LARGEST` bytes.
+    The movie may show only the first steps of the rollout.
 
     Raises:
         NeurozooError: A file is missing or damaged, or even the lowest quality is too large.
@@ -90,10 +81,7 @@ def _unreadable(movie: str | os.PathLike, said: str) -> NeurozooError:
 def gains_of(scores: npt.ArrayLike, starts: npt.ArrayLike, totals: npt.ArrayLike) -> np.ndarray:
     """Returns the points that each step gains; losses count as none.
 
-    Args:
-        scores: Score before each step.
-        starts: First steps of the episodes.
-        totals: Final scores of the episodes.
+    `scores` are those before each step, `starts` the first steps of the episodes, and `totals` their final scores.
     """
     before = np.asarray(scores, float)
     after = np.append(before[1:], 0.0)
@@ -102,21 +90,14 @@ def gains_of(scores: npt.ArrayLike, starts: npt.ArrayLike, totals: npt.ArrayLike
 
 
 def best_start(gains: np.ndarray, steps: int) -> int:
-    """Returns the first step of the stretch in which most points are gained; in the middle if none are.
-
-    Args:
-        gains: Points that each step gains, at least 0.
-        steps: Length of the stretch.
-    """
+    """Returns the first step of the stretch of `steps` in which most points are gained; in the middle if none are."""
     total = np.concatenate([[0.0], np.cumsum(gains)])
     gains = total[steps:] - total[: len(total) - steps]
     best = np.flatnonzero(gains == gains.max())
     return int(best[len(best) // 2])
 
 
-def _encode(
-    movie: str | os.PathLike, output: str | os.PathLike, *, first: int, steps: int, stride: int, quality: int
-) -> None:
+def _encode(movie: str | os.PathLike, output: Path, *, first: int, steps: int, stride: int, quality: int) -> None:
     chosen = rf"between(n\,{first}\,{first + steps - 1})*not(mod(n-{first}\,{stride}))"
     _run_ffmpeg(
         movie, "-an", "-vf", f"select={chosen},setpts=N/{FPS}/TB,scale='min({WIDTH},iw)':-2:flags=lanczos",

@@ -64,9 +64,7 @@ def action_title(name: str) -> str:
 def shown_values(outputs: np.ndarray, meaning: Meaning) -> np.ndarray:
     """Returns what the bars show: probabilities for the logits of a policy, otherwise the outputs themselves.
 
-    Args:
-        outputs: float, shape (..., actions).
-        meaning: What they are.
+    Both have the shape (..., actions).
     """
     outputs = np.asarray(outputs, np.float64)
     if meaning != "probabilities":
@@ -76,43 +74,22 @@ def shown_values(outputs: np.ndarray, meaning: Meaning) -> np.ndarray:
 
 
 class OutputCard:
-    """Draws the outputs as bars, one below the other.
+    """Draws the outputs as bars, one below the other, `shown` of them; more do not fit.
 
-    Attributes:
-        width: Pixels.
-        height: Pixels.
-        shown: Number of actions that are drawn; more do not fit.
+    The `actions` are named as by `action_titles`. `width` is exact, `height` the most that the card may have; it then
+    has its own. `unit` is the number of pixels of the movie per pixel of one with 720 rows.
     """
 
-    def __init__(
-        self,
-        actions: Sequence[str],
-        meaning: Meaning,
-        limits: tuple[float, float],
-        *,
-        width: int,
-        height: int,
-        unit: float,
-    ):
-        """Lays out the card.
-
-        Args:
-            actions: Names of the actions, see `action_titles`, or of continuous outputs.
-            meaning: What the outputs are.
-            limits: Smallest and largest value of the movie, as `shown_values` returns them.
-            width: Pixels.
-            height: Pixels that the card may have.
-            unit: Pixels of the movie per pixel of one with 720 rows.
-        """
+    def __init__(self, actions: Sequence[str], meaning: Meaning, *, width: int, height: int, unit: float):
         self._meaning, self._unit = meaning, unit
         self.width = width
         self.shown = min(len(actions), int(height // (LEAST_ROW * unit)))
         if self.shown < len(actions):
             self.shown -= 1  # the last row says how many are left out
-        rows = self.shown + (self.shown < len(actions))
+        self._left_out = len(actions) - self.shown
+        rows = self.shown + (self._left_out > 0)
         self._row = min(round(ROW * unit), height // rows)
         self.height = rows * self._row
-        self._left_out = len(actions) - self.shown
         size = round(12 * unit) if self._row >= 30 * unit else round(10.5 * unit)
         self._size, self._pad = size, round(9 * unit)
         self._room = width_of("+0.000", size, bold=True)
@@ -120,16 +97,10 @@ class OutputCard:
             fitted(name, size, width - 2 * self._pad - round(4 * unit) - self._room, bold=True)
             for name in actions[: self.shown]
         ]
-        low, high = limits
-        if meaning == "probabilities":
-            low, high = 0.0, 1.0
-        elif meaning == "outputs":
-            low, high = -max(abs(low), abs(high)), max(abs(low), abs(high))
-        self._low, self._span = low, (high - low) or 1.0
-        self._zero = min(max(-low / self._span, 0.0), 1.0)  # bars start at 0 where it lies between the limits
-        self._digits = min(max(2 - int(np.floor(np.log10(self._span))), 0), 3)
 
-    def draw(self, image: np.ndarray, theme: Theme, values: np.ndarray, chosen: int | None) -> None:
+    def draw(
+        self, image: np.ndarray, theme: Theme, values: np.ndarray, chosen: int | None, *, limits: tuple[float, float]
+    ) -> None:
         """Draws the card.
 
         Args:
@@ -137,15 +108,21 @@ class OutputCard:
             theme: The colours.
             values: One per action, as `shown_values` returns them.
             chosen: Index of the chosen action; None where outputs are continuous.
+            limits: Smallest and largest output of the movie.
         """
+        low, high = limits
+        if self._meaning == "probabilities":
+            low, high = 0.0, 1.0
+        elif self._meaning == "outputs":
+            low, high = -max(abs(low), abs(high)), max(abs(low), abs(high))
+        span = (high - low) or 1.0
         image[:] = packed(theme.card)
         unit, pad, row = self._unit, self._pad, self._row
         thick = max(3, round(6 * unit))
         track = self.width - 2 * pad
-        zero = pad + round(self._zero * track)
-        for number, (name, value) in enumerate(zip(self._names, values, strict=False)):
-            is_chosen = number == chosen
-            top = number * row
+        zero = pad + round(min(max(-low / span, 0.0), 1.0) * track)  # bars start at 0 if it lies between the limits
+        for place, (name, value) in enumerate(zip(self._names, values, strict=False)):
+            is_chosen, top = place == chosen, place * row
             paper = theme.chosen_card if is_chosen else theme.card
             strong = is_chosen or chosen is None
             ink, colour = (theme.ink if strong else theme.quiet), (theme.chosen if strong else theme.bar)
@@ -154,21 +131,20 @@ class OutputCard:
                 image[top : top + row, : max(3, round(4 * unit))] = packed(theme.chosen)
             middle = top + (row - thick - round(5 * unit)) // 2
             write(image, name, pad, middle, self._size, ink=ink, paper=paper, bold=is_chosen)
-            write(
-                image, self._number(value), self.width - pad, middle, self._size, ink=ink, paper=paper, align="right",
-                bold=is_chosen,
-            )  # fmt: skip
+            number, right = self._number(value, span), self.width - pad
+            write(image, number, right, middle, self._size, ink=ink, paper=paper, align="right", bold=is_chosen)
             bar = slice(top + row - thick - round(5 * unit), top + row - round(5 * unit))
             image[bar, pad : self.width - pad] = packed(theme.line)
-            place = min(max((float(value) - self._low) / self._span, 0.0), 1.0)
-            end = pad + round(place * track)
+            share = min(max((float(value) - low) / span, 0.0), 1.0)
+            end = pad + round(share * track)
             image[bar, min(zero, end) : max(zero, end, min(zero, end) + 1)] = packed(colour)
         if self._left_out:
             middle = self.shown * row + row // 2
             write(image, f"and {self._left_out} more", pad, middle, self._size, ink=theme.quiet, paper=theme.card)
 
-    def _number(self, value: float) -> str:
+    def _number(self, value: float, span: float) -> str:
         if self._meaning == "probabilities":
             return f"{100 * value:.0f} %"
-        text = f"{value:+.{self._digits}f}".replace("-", "−")
+        digits = min(max(2 - int(np.floor(np.log10(span))), 0), 3)
+        text = f"{value:+.{digits}f}".replace("-", "−")
         return text if any(digit in text for digit in "123456789") else text[1:]

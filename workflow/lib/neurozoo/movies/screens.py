@@ -1,25 +1,27 @@
-"""Draws a game's screen into a movie's frame: enlarged if small, with score, step and action below."""
+"""Draws a game's screen into a movie's frame, and score, step and action below it."""
 
 from collections.abc import Sequence
 
 import numpy as np
+from PIL import Image
 
-from neurozoo.movies.panels import action_words, write_fitting
+from neurozoo.environments.screen_shapes import ATARI_WIDTH
+from neurozoo.movies.lettering import write_fitting
+from neurozoo.movies.themes import packed_picture
 from neurozoo.number_text import number_label
 from neurozoo.rollouts.rollout_files import Action
 
 SMALL_SCREEN = 250  # pixels; screens up to this width are shown twice as large
 LINE = 26  # pixels per line of the caption
 OVER = 2  # divides the brightness of a screen whose rollout has ended
+SHOWN_OUTPUTS = 3  # number of continuous outputs whose values are written
 
 
 class ScreenView:
-    """Draws a game's screen and its caption into a rectangle of a movie's frame.
+    """Draws a game's screen, and its caption if there is an `overlay`, into a rectangle of a movie's frame.
 
-    Attributes:
-        width: Pixels of the rectangle.
-        height: Pixels of the rectangle; the upper `screen_height` of them are the screen.
-        screen_height: Pixels of the enlarged screen.
+    The rectangle has `width` and `height`; its upper `screen_height` pixels are the screen, enlarged by `zoom`, or by
+    two if it is small.
     """
 
     def __init__(
@@ -30,14 +32,6 @@ class ScreenView:
         overlay: bool = True,
         zoom: int | None = None,
     ):
-        """Lays out the rectangle.
-
-        Args:
-            screen_shape: (height, width, 3) of the game's screen.
-            actions: Names of the actions, or of continuous outputs.
-            overlay: Whether to write score, step and action below the screen.
-            zoom: Factor of enlargement; None for two if the screen is small, else one.
-        """
         self._zoom = zoom or zoom_of(screen_shape)
         self._actions, self._overlay = actions, overlay
         self.screen_height, self.width = (self._zoom * side for side in screen_shape[:2])
@@ -59,7 +53,7 @@ class ScreenView:
         Args:
             image: Drawn into: uint8, shape (height, width, 3).
             corner: Row and column of the rectangle's upper left pixel.
-            screen: uint8, shape `screen_shape`.
+            screen: uint8, (height, width, 3).
             score: Points of the episode so far.
             step: Number of the step, from 1.
             action: Index of the action, or the values of continuous outputs.
@@ -78,6 +72,13 @@ class ScreenView:
         write_fitting(image, words, left + self.width // 2, bottom + LINE * 3 // 2, self.width)
 
 
+def action_words(names: Sequence[str], action: Action) -> str:
+    """Returns the name of an action, or the names and values of the first continuous outputs."""
+    if isinstance(action, int):
+        return names[action]
+    return ", ".join(f"{name} {value:+.2f}" for name, value in list(zip(names, action, strict=False))[:SHOWN_OUTPUTS])
+
+
 def zoom_of(screen_shape: tuple[int, int, int]) -> int:
     """Returns the factor by which a screen is enlarged where there is room."""
     return 2 if screen_shape[1] <= SMALL_SCREEN else 1
@@ -91,3 +92,25 @@ def enlarged(picture: np.ndarray, zoom: int) -> np.ndarray:
 def even(side: int) -> int:
     """Rounds a number of pixels up to an even one, as the video format requires."""
     return -(-side // 2) * 2
+
+
+def fitted_size(screen_shape: tuple[int, int, int], width: int, height: int) -> tuple[int, int]:
+    """Returns the width and height of a screen that is enlarged, or reduced, to fit into a rectangle.
+
+    Screens of an Atari fill the rectangle, as they filled a television; others keep their shape.
+    """
+    rows, columns = screen_shape[:2]
+    if columns == ATARI_WIDTH:
+        return width, height
+    times = min(width / columns, height / rows)
+    return max(2, round(columns * times)), max(2, round(rows * times))
+
+
+def draw_packed(view: np.ndarray, screen: np.ndarray) -> None:
+    """Draws a screen, uint8 (rows, columns, 3), into packed pixels, uint32: repeats pixels, or averages them."""
+    (height, width), (rows, columns) = view.shape, screen.shape[:2]
+    if width < columns or height < rows:
+        view[:] = packed_picture(np.asarray(Image.fromarray(screen).resize((width, height), Image.Resampling.BOX)))
+    else:
+        wide = packed_picture(screen).take(np.arange(width) * columns // width, axis=1)
+        view[:] = wide.take(np.arange(height) * rows // height, axis=0)

@@ -6,9 +6,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 
@@ -23,34 +21,10 @@ HD_COLOURS = [
 ]  # fmt: skip
 SOUND_RATE = 48_000  # samples per second of a movie's sound; every browser plays this rate
 _THREADS = 2  # of the encoder; drawing takes a third of a core besides
-_PIPE_BYTES = (
-    2**20
-)  # a picture of 1920 x 1080 pixels has 8 MB; the kernel's 64 kB would wake the encoder 127 times for it
+# A picture of 1920 x 1080 pixels has 8 MB; the kernel's 64 kB would wake the encoder 127 times for it.
+_PIPE_BYTES = 2**20
 POSTER = ".poster.png"  # takes the place of a movie's suffix
 POSTER_AT = 1 / 3  # of the movie's length, because the first frames of a game are empty or fade in
-
-
-@dataclass(frozen=True)
-class Sound:
-    """Sound for a movie.
-
-    Attributes:
-        path: A file of unsigned bytes, one per sample, without a header; 128 is silence.
-        rate: Samples per second.
-    """
-
-    path: str | os.PathLike
-    rate: int
-
-
-def check_fps(fps: int) -> None:
-    """Refuses a frame rate below 1.
-
-    Raises:
-        NeurozooError: `fps` is below 1.
-    """
-    if fps < 1:
-        raise NeurozooError(f"fps of a movie should be >= 1, but is {fps}.")
 
 
 @contextlib.contextmanager
@@ -60,7 +34,8 @@ def video_written_whole(
     width: int,
     height: int,
     fps: int,
-    sound: Sound | None = None,
+    sound: str | os.PathLike | None = None,
+    sound_rate: int = 0,
     is_packed: bool = False,
     poster_at: float = POSTER_AT,
 ) -> Iterator[Callable[[np.ndarray], None]]:
@@ -74,7 +49,9 @@ def video_written_whole(
         width: Pixels, even.
         height: Pixels, even.
         fps: Frames per second.
-        sound: Sound of the same length as the movie; None for a silent movie.
+        sound: Sound of the same length as the movie, a file of unsigned bytes, one per sample, without a header; 128 is
+            silence. None for a silent movie.
+        sound_rate: Samples per second of the sound.
         is_packed: Whether frames have one number per pixel, see `neurozoo.movies.themes`.
         poster_at: Which part of the movie its poster shows: 0 for the first frame, 1 for the last.
 
@@ -82,11 +59,14 @@ def video_written_whole(
         A function that takes a frame: uint8, shape (height, width, 3), or packed pixels, uint32, shape (height, width).
 
     Raises:
-        NeurozooError: `path` has another ending, or ffmpeg is missing or failed; the message quotes its last line.
+        NeurozooError: `path` has another ending, `fps` is below 1, or ffmpeg is missing or failed; the message quotes
+            its last line.
     """
+    if fps < 1:
+        raise NeurozooError(f"fps of a movie should be >= 1, but is {fps}.")
     if Path(path).suffix != ".mp4":
         raise NeurozooError(f"A movie should be written to an .mp4, but the file is {path}.")
-    audio_in = [] if sound is None else ["-f", "u8", "-ar", str(sound.rate), "-ac", "1", "-i", os.fspath(sound.path)]
+    audio_in = [] if sound is None else ["-f", "u8", "-ar", str(sound_rate), "-ac", "1", "-i", os.fspath(sound)]
     audio_out = [] if sound is None else ["-c:a", "aac", "-b:a", "96k", "-ar", str(SOUND_RATE), "-flags:a", "+bitexact"]
     pixels, colours = ("rgb0", HD_COLOURS) if is_packed else ("rgb24", [])
     shown = 0
@@ -107,10 +87,10 @@ def video_written_whole(
         with contextlib.suppress(OSError, AttributeError):  # the system may allow less, or not be Linux
             fcntl.fcntl(frames, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
-        def show(frame: np.ndarray, stream: IO[bytes] = frames) -> None:
+        def show(frame: np.ndarray) -> None:
             nonlocal shown
             shown += 1
-            _write(stream, frame)
+            frames.write(np.ascontiguousarray(frame).data)
 
         try:
             with contextlib.suppress(BrokenPipeError):  # exit status and output then give the reason
@@ -144,12 +124,7 @@ def poster_time(frames: int, fps: float, part: float = POSTER_AT) -> float:
 
 
 def draw_poster(movie: str | os.PathLike, output: str | os.PathLike, *, seconds: float) -> None:
-    """Takes one picture out of a movie.
-
-    Args:
-        movie: The movie.
-        output: The `.png` to write.
-        seconds: When the picture is shown.
+    """Takes the picture of a movie that is shown after some seconds, and writes it to a `.png`.
 
     Raises:
         NeurozooError: The movie cannot be decoded, or ffmpeg is not installed.
@@ -181,16 +156,8 @@ def movie_input(movie: str | os.PathLike) -> Iterator[list[str]]:
         raise explained(error, movie) from error
 
 
-def _write(stream: IO[bytes], frame: np.ndarray) -> None:
-    stream.write(np.ascontiguousarray(frame).data)
-
-
 def ffmpeg_path() -> str:
-    """Returns the path of the ffmpeg of imageio-ffmpeg, or of the one that its environment variable names.
-
-    Raises:
-        NeurozooError: There is no ffmpeg.
-    """
+    """Returns the path of the ffmpeg of imageio-ffmpeg, or of the one that its environment variable names."""
     import imageio_ffmpeg
 
     try:

@@ -2,10 +2,9 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Protocol as Interface
 
 import numpy as np
 
@@ -17,48 +16,20 @@ from neurozoo.environments.protocols import STEPS_PER_SECOND, Protocol
 from neurozoo.environments.world import largest
 from neurozoo.errors import NeurozooError
 from neurozoo.number_text import number_label
-from neurozoo.play.controls import FIRST_DELAY, JOYSTICK, MANUAL_HELP, Controls, action_of, help_of
+from neurozoo.play.controls import FIRST_DELAY, JOYSTICK, MANUAL_HELP, Controls, Display, action_of, help_of
 from neurozoo.rollouts.perturbations import Perturbation
 from neurozoo.rollouts.player import Player, default_epsilon, episode_starts, world_of_agent
 
-_PATIENCE = 0.02  # seconds: maximum time between two checks of the keys
 _LATE = 0.25  # seconds: maximum delay that is caught up with
-
-
-class Display(Interface):
-    """Shows a game, and reads keys."""
-
-    @property
-    def hold(self) -> float | None:
-        """See `Controls`."""
-
-    def show(self, screen: np.ndarray, status: str) -> None:
-        """Shows a screen, uint8, shape (height, width, 3), with a line of text below it."""
-
-    def hear(self, sound: np.ndarray, volume: int) -> None:
-        """Plays a frame of sound, uint8, shape (samples,), where 128 is silence; `volume` goes from 0 to 100."""
-
-    def read_keys(self) -> Iterator[tuple[str, bool]]:
-        """Yields the keys that were pressed (True) or released (False) since the last call, see `Controls`."""
 
 
 @dataclass(frozen=True)
 class PlayedGame:
-    """A game that was shown.
-
-    Attributes:
-        score: Its score.
-        steps: Its number of decisions.
-        is_finished: Whether it was played to its end.
-    """
+    """A game that was shown: its score, its number of decisions, and whether it was played to its end."""
 
     score: float
     steps: int
     is_finished: bool
-
-
-class _Quit(Exception):
-    """The human quits."""
 
 
 def play_games(
@@ -90,9 +61,6 @@ def play_games(
         clock: Returns the time in seconds.
         sleep: Waits for a number of seconds.
 
-    Returns:
-        The games. The last one may be unfinished.
-
     Raises:
         NeurozooError: The frozen model is missing or damaged, a number is out of range, or `is_manual` is set where the
             environment has no joystick.
@@ -100,16 +68,12 @@ def play_games(
     if games < 1 or seed < 0:
         raise NeurozooError(f"Playing needs games >= 1 and seed >= 0, but got games={games}, seed={seed}.")
     frozen = open_frozen(frozen_folder)
-    if epsilon is None:
-        epsilon = default_epsilon(frozen)
+    epsilon = default_epsilon(frozen) if epsilon is None else epsilon
     perturbation = Perturbation(action=epsilon, sticky_probability=sticky_probability)
     protocol = perturbation.protocol(frozen)
     if is_manual and not _has_joystick(frozen):
-        reason = (
-            "continuous actions"
-            if frozen.is_continuous
-            else f"the actions {', '.join(frozen.actions[:3])}, of which none is a direction or FIRE"
-        )
+        reason = f"the actions {', '.join(frozen.actions[:3])}, of which none is a direction or FIRE"
+        reason = "continuous actions" if frozen.is_continuous else reason
         raise NeurozooError(f"{frozen.game} has {reason}, so it has no joystick for a human. Leave --manual out.")
     use_one_thread()
     display.show(np.zeros((210, 160, 3), np.uint8), f"Loading {frozen.title} ...")
@@ -120,8 +84,8 @@ def play_games(
         for number in range(games):
             try:
                 loop.play(player, number, next(starts))
-            except (_Quit, KeyboardInterrupt):
-                loop.leave()
+            except KeyboardInterrupt:  # Ctrl-C, or the key q
+                loop.note(is_finished=False)
                 break
     return loop.played
 
@@ -167,11 +131,14 @@ class _GameLoop:
         self._score = 0.0
 
     def close(self) -> None:
-        """Closes the environment."""
         self._world.close()
 
     def play(self, player: Player, number: int, start: dict[str, int]) -> None:
-        """Plays one game."""
+        """Plays one game.
+
+        Raises:
+            KeyboardInterrupt: The human quits.
+        """
         world = self._world
         observation = world.reset(**start)
         player.begin(number)
@@ -182,11 +149,11 @@ class _GameLoop:
             if manual is not None:
                 player.note_played(self._as_the_agents(manual))
             observation, reward = self._act(outputs, manual)
-        self.played.append(PlayedGame(self._score, world.steps, is_finished=True))
+        self.note(is_finished=True)
 
-    def leave(self) -> None:
-        """Records a game that was not finished."""
-        self.played.append(PlayedGame(self._score, self._world.steps, is_finished=False))
+    def note(self, *, is_finished: bool) -> None:
+        """Adds the game to those that were played."""
+        self.played.append(PlayedGame(self._score, self._world.steps, is_finished))
 
     def _as_the_agents(self, manual: int) -> int:
         """Returns a human's action as one of the agent's; the first one, a no-op, if it lacks that action."""
@@ -221,22 +188,14 @@ class _GameLoop:
             self._display.hear(self._console.sound, self._controls.volume)
         self._display.show(self._world.screen, self._status())
         started = max(self._due, self._clock() - _LATE)
-        while True:
-            self._read_keys()
-            self._due = started + self._controls.delay * self._slowness / 1000
-            remaining = self._due - self._clock()
-            if remaining <= 0:
-                break
-            self._sleep(min(remaining, _PATIENCE))
 
-    def _read_keys(self) -> None:
-        for key, is_down in self._display.read_keys():
-            if is_down:
-                self._controls.press(key, self._clock())
-            else:
-                self._controls.release(key)
+        def end() -> float:
+            self._due = started + self._controls.delay * self._slowness / 1000
+            return self._due
+
+        self._controls.wait(self._display, end, clock=self._clock, sleep=self._sleep)
         if self._controls.is_over:
-            raise _Quit
+            raise KeyboardInterrupt
 
     def _status(self) -> str:
         controls = self._controls

@@ -4,6 +4,7 @@ It works over ssh. The terminal needs 24-bit colours, which nearly all terminals
 """
 
 import os
+import re
 import select
 import sys
 import termios
@@ -19,6 +20,7 @@ from neurozoo.environments.screen_shapes import aspect_of
 from neurozoo.errors import NeurozooError
 
 _SEQUENCES = {b"A": "up", b"B": "down", b"C": "right", b"D": "left"}  # arrow keys by the last byte of their sequence
+_END_OF_SEQUENCE = re.compile(rb"[@-~]")
 _NAMES = {b" ": "space", b"\r": "return", b"\n": "return"}
 _ENTER = "\x1b[?1049h\x1b[?25l\x1b[2J"  # alternate screen, hidden cursor, cleared
 _LEAVE = "\x1b[0m\x1b[?25h\x1b[?1049l"
@@ -34,12 +36,7 @@ class KeyReader:
         self._since = 0.0
 
     def feed(self, data: bytes, now: float) -> list[str]:
-        """Adds bytes, and returns the keys that are certain by now.
-
-        Args:
-            data: The bytes that arrived; b"" if none did.
-            now: Seconds on any clock.
-        """
+        """Adds the bytes that arrived by now, in seconds on any clock, and returns the keys that are certain."""
         if data:
             self._since = now
         self._pending += data
@@ -50,14 +47,13 @@ class KeyReader:
                 keys.append(_NAMES.get(first) or first.decode("ascii", "replace").lower())
                 self._pending = self._pending[1:]
             elif self._pending[1:2] in (b"[", b"O"):
-                length = self._sequence_length()
-                if length is None:
-                    if now - self._since <= _ESCAPE_SECONDS:
-                        break
-                    self._pending = b""  # an incomplete sequence
+                end = _END_OF_SEQUENCE.search(self._pending, 2)
+                if end is None:
+                    if now - self._since > _ESCAPE_SECONDS:
+                        self._pending = b""  # an incomplete sequence
                     break
-                keys.append(_SEQUENCES.get(self._pending[length - 1 : length], ""))
-                self._pending = self._pending[length:]
+                keys.append(_SEQUENCES.get(end[0], ""))
+                self._pending = self._pending[end.end() :]
             elif len(self._pending) > 1 or now - self._since > _ESCAPE_SECONDS:
                 keys.append("escape")
                 self._pending = self._pending[1:]
@@ -65,23 +61,11 @@ class KeyReader:
                 break
         return [key for key in keys if key]
 
-    def _sequence_length(self) -> int | None:
-        """Returns the length in bytes of the control sequence at the start; None if it is incomplete."""
-        for place in range(2, len(self._pending)):
-            if 0x40 <= self._pending[place] <= 0x7E:
-                return place + 1
-        return None
-
 
 def fitting_size(columns: int, lines: int, aspect: float) -> tuple[int, int]:
     """Returns (width, height) in pixels of the largest picture that fits above a line of text.
 
-    A character is about twice as high as wide, so half a character is a square pixel.
-
-    Args:
-        columns: Characters in a line.
-        lines: Lines of the terminal.
-        aspect: Width / height of the picture.
+    A character is about twice as high as wide, so half a character is a square pixel. `aspect` is width / height.
     """
     height = max(2, min(2 * (lines - 1), int(columns / aspect)) // 2 * 2)
     return max(1, min(columns, round(height * aspect))), height
@@ -93,12 +77,9 @@ def cells_of(picture: np.ndarray) -> np.ndarray:
 
 
 def draw_cells(cells: np.ndarray, before: np.ndarray | None, *, left: int) -> str:
-    """Returns the control sequences that change a terminal's picture into another one.
+    """Returns the control sequences that change a terminal's picture into another one, see `cells_of`.
 
-    Args:
-        cells: uint8, (rows, columns, 6), see `cells_of`.
-        before: The cells shown now, of the same shape; None for an empty screen.
-        left: Column where the picture begins, from 0.
+    `before` are the cells shown now; None for an empty screen. The picture begins in the column `left`, from 0.
     """
     is_new = np.ones(cells.shape[:2], bool) if before is None else (cells != before).any(axis=-1)
     parts: list[str] = []
@@ -118,7 +99,7 @@ def draw_cells(cells: np.ndarray, before: np.ndarray | None, *, left: int) -> st
 
 
 class TerminalDisplay:
-    """The terminal of this process as a display, see `neurozoo.play.game.Display`; use it in a `with` statement.
+    """The terminal of this process as a display, see `neurozoo.play.controls.Display`; use it in a `with` statement.
 
     Raises:
         NeurozooError: Standard input or output is not a terminal.

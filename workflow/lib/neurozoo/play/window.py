@@ -1,5 +1,6 @@
 """A window as a display, with sound. It needs the package pygame-ce."""
 
+import contextlib
 import os
 from collections.abc import Iterator
 from typing import Self
@@ -19,7 +20,7 @@ _CHUNK = 4  # frames of sound that are queued together; fewer would stutter
 
 
 class WindowDisplay:
-    """A window as a display, see `neurozoo.play.game.Display`; use it in a `with` statement.
+    """A window as a display, see `neurozoo.play.controls.Display`; use it in a `with` statement.
 
     Args:
         title: Title of the window.
@@ -63,20 +64,14 @@ class WindowDisplay:
         self._font = pygame.font.Font(None, 18)
         self._channel, self._sound = None, b""
         if self._is_heard:
-            self._open_sound()
+            rate = SAMPLES_PER_FRAME * FRAMES_PER_SECOND
+            with contextlib.suppress(pygame.error):  # a machine without loudspeakers
+                pygame.mixer.init(rate, size=8, channels=1, buffer=SAMPLES_PER_FRAME, allowedchanges=0)
+                self._channel = pygame.mixer.Channel(0)
         return self
 
     def __exit__(self, *_) -> None:
         self._pygame.quit()
-
-    def _open_sound(self) -> None:
-        pygame = self._pygame
-        try:
-            rate = SAMPLES_PER_FRAME * FRAMES_PER_SECOND
-            pygame.mixer.init(rate, size=8, channels=1, buffer=SAMPLES_PER_FRAME, allowedchanges=0)
-        except pygame.error:  # a machine without loudspeakers
-            return
-        self._channel = pygame.mixer.Channel(0)
 
     def show(self, screen: np.ndarray, status: str) -> None:
         """Draws a screen in its shape, an Atari's in the 4:3 format of a television, and the status line below it."""

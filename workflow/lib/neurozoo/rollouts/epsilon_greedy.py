@@ -56,7 +56,7 @@ def play_epsilon_greedily(
         steps: Instead of `episodes`: plays until each test has this many steps. The last episode is played to its end.
             (simple_dqn drops it.)
         seed: Decides how episodes begin, which actions stick and which are random.
-        log: Optional file for progress lines.
+        log: See `Progress`.
         terminal: See `Progress`.
 
     Returns:
@@ -78,7 +78,7 @@ def play_epsilon_greedily(
     frozen = open_frozen(frozen_folder)
     epsilon = default_epsilon(frozen) if epsilon is None else epsilon
     perturbation = Perturbation(action=epsilon, sticky_probability=sticky_probability)
-    played_under = [
+    played_protocols = [
         perturbation.protocol(replace(frozen, protocol=_protocol_for(frozen, name)))
         for name in protocols or (frozen.protocol.name,)
     ]
@@ -87,29 +87,27 @@ def play_epsilon_greedily(
     players = {rule: Player(frozen, perturbation, seed=seed, action_rule=rule) for rule in rules}
     record = {name: getattr(frozen, name) for name in ("algo", "game", "model", "run", "tag")}
     record |= {"epsilon": epsilon, "seed": seed, "tests": []}
-    total = None if steps is None else steps * len(played_under) * len(players)
+    total = None if steps is None else steps * len(played_protocols) * len(players)
     with (
         Progress(f"test of {frozen.title}", total=total, log=log, terminal=terminal) as progress,
         ExitStack() as open_worlds,
     ):
-        worlds = [open_worlds.enter_context(closing(world_of_agent(frozen, each))) for each in played_under]
+        worlds = [open_worlds.enter_context(closing(world_of_agent(frozen, each))) for each in played_protocols]
         for world, (rule, player) in itertools.product(worlds, players.items()):
             began, draws_actions = time.perf_counter(), epsilon > 0 or rule == "sampled"
             played: list[ScoredEpisode] = []
             for start in episode_starts(world.protocol, seed=seed):
-                played.append(_play(world, player, start, number=len(played), progress=progress))
+                played.append(_play(world, player, start, len(played), progress))
                 done = sum(episode.steps for episode in played)
                 if done >= steps if steps else len(played) == episodes:
                     break
-            record["tests"].append(
-                {
-                    "protocol": asdict(world.protocol),
-                    "action_rule": rule,
-                    "summary": summary(played, world.protocol, draws_actions=draws_actions),
-                    "steps_per_second": done / (time.perf_counter() - began),
-                    "episodes": [asdict(episode) for episode in played],
-                }
-            )
+            record["tests"].append({
+                "protocol": asdict(world.protocol),
+                "action_rule": rule,
+                "summary": summary(played, world.protocol, draws_actions=draws_actions),
+                "steps_per_second": done / (time.perf_counter() - began),
+                "episodes": [asdict(episode) for episode in played],
+            })  # fmt: skip
     if output is not None:
         write_json(output, record)
     return record
@@ -120,17 +118,11 @@ def _protocol_for(frozen: FrozenModel, name: str) -> Protocol:
     own = frozen.protocol
     if name == own.name:
         return own
-    return replace(
-        protocol_of(frozen.game, name),
-        action_set=own.action_set,
-        preprocessing=own.preprocessing,
-        frame_skip=own.frame_skip,
-        least_frame_skip=own.least_frame_skip,
-        observation=own.observation,
-    )
+    kept = ("action_set", "preprocessing", "frame_skip", "least_frame_skip", "observation")
+    return replace(protocol_of(frozen.game, name), **{field: getattr(own, field) for field in kept})
 
 
-def _play(world: World, player: Player, start: dict[str, int], *, number: int, progress: Progress) -> ScoredEpisode:
+def _play(world: World, player: Player, start: dict[str, int], number: int, progress: Progress) -> ScoredEpisode:
     observation = world.reset(**start)
     player.begin(number)
     score = reward = 0.0

@@ -42,11 +42,7 @@ class Perturbation:
     sticky_probability: float | None = None
 
     def protocol(self, frozen: FrozenModel) -> Protocol:
-        """Returns the agent's protocol, with this perturbation's sticky probability if it has one.
-
-        Raises:
-            NeurozooError: The perturbation does not suit the agent, see `check`.
-        """
+        """Returns the agent's protocol, with this perturbation's sticky probability, after a `check`."""
         self.check(frozen)
         if self.sticky_probability is None:
             return frozen.protocol
@@ -77,10 +73,7 @@ class Perturbation:
 
 
 def perturb_kernels(model: "keras.Model", noise: float, *, seed: int) -> None:
-    """Adds noise to a model's kernels, see `Perturbation`.
-
-    A model that ends at an earlier layer gets the same noise in the layers it has.
-    """
+    """Adds noise to a model's kernels, see `Perturbation`; one that ends earlier gets the same noise in its layers."""
     import keras
 
     generator = np.random.default_rng([seed, 0, PARAMETER])

@@ -15,7 +15,7 @@ from neurozoo.agents.policies import (
     Policy,
     PolicyInputs,
     State,
-)
+)  # fmt: skip
 from neurozoo.environments import World, make_world
 from neurozoo.environments.episode_seeds import draw_seed
 from neurozoo.environments.protocols import Protocol
@@ -45,11 +45,7 @@ class Decision(NamedTuple):
 class Player:
     """A frozen agent and its perturbation, in one environment. It chooses actions by a rule, and remembers.
 
-    Args:
-        frozen: The agent.
-        perturbation: Noise on its observations, weights and actions.
-        seed: Of all noise.
-        action_rule: `greedy`, `sampled` or `continuous`; None for the agent's own rule.
+    The seed is that of all noise; the rule is `greedy`, `sampled` or `continuous`, or the agent's own.
 
     Raises:
         NeurozooError: The frozen model is damaged, or the rule is not for this agent.
@@ -79,13 +75,11 @@ class Player:
         self._is_first = True
 
     def decide(self, observation: np.ndarray, reward: float = 0.0) -> Decision:
-        """Chooses what to do.
-
-        Args:
-            observation: The environment's, without a batch axis.
-            reward: Of the step before; 0 at an episode's first step.
-        """
-        seen = self._see(observation)
+        """Chooses what to do; `observation` has no batch axis, and `reward` is that of the step before."""
+        seen = observation
+        if self._deviation:
+            noise = self._observation_rng.standard_normal(observation.shape, np.float32)
+            seen = observation + np.float32(self._deviation) * noise
         inputs = PolicyInputs(
             seen[np.newaxis],
             previous_action=np.array([self._previous_action]),
@@ -94,7 +88,7 @@ class Player:
         )
         (action,), outputs, self._state = self._policy.step(inputs, self._state, self._action_rng)
         assert outputs is not None  # the network is always asked
-        assert outputs.representation is not None
+        assert outputs.representation is not None  # see `_compiled_forward_pass`
         self._is_first = False
         if self._is_continuous:
             chosen = action
@@ -106,12 +100,6 @@ class Player:
     def note_played(self, action: int) -> None:
         """Notes that another action was played than the one that was decided on, as the network will see it."""
         self._previous_action = action
-
-    def _see(self, observation: np.ndarray) -> np.ndarray:
-        if not self._deviation:
-            return observation
-        noise = self._observation_rng.standard_normal(observation.shape, np.float32)
-        return observation + np.float32(self._deviation) * noise
 
 
 def world_of_agent(frozen: FrozenModel, protocol: Protocol) -> World:
@@ -133,10 +121,7 @@ def world_of_agent(frozen: FrozenModel, protocol: Protocol) -> World:
 def episode_starts(protocol: Protocol, *, seed: int, noops: int | None = None) -> Iterator[dict[str, int]]:
     """Yields the no-ops and the emulator seed of each episode; both depend only on `seed` and the episode's number.
 
-    Args:
-        protocol: Says how many no-ops there may be.
-        seed: Seed of the draws.
-        noops: Number of no-ops for all episodes; None draws them.
+    With `noops`, all episodes have this number of no-ops, instead of a drawn one.
     """
     for episode in itertools.count():
         generator = np.random.default_rng([seed, episode])

@@ -3,7 +3,6 @@
 import os
 import sys
 import time
-from typing import Literal
 
 from tqdm import tqdm
 
@@ -13,28 +12,13 @@ SECONDS_BETWEEN_LINES = 10.0
 
 
 class Progress:
-    """Counts the steps of a long task; use it in a `with` statement.
+    """Counts the steps of a long task, `total` if it is known; use it in a `with` statement.
 
-    Attributes:
-        count: Steps done so far.
+    Plain lines go into the file `log`, if there is one, and to standard error; if that is a terminal, and `terminal` is
+    `bar` and not `lines`, it has a progress bar instead.
     """
 
-    def __init__(
-        self,
-        task: str,
-        *,
-        total: int | None,
-        log: str | os.PathLike | None = None,
-        terminal: Literal["bar", "lines"] | str = "bar",
-    ):
-        """Starts counting.
-
-        Args:
-            task: Name of the task, such as "rollout of frostbite".
-            total: Steps to do; None if unknown.
-            log: Optional file for plain lines.
-            terminal: `bar` shows a progress bar where standard error is a terminal; otherwise lines go there.
-        """
+    def __init__(self, task: str, *, total: int | None, log: str | os.PathLike | None = None, terminal: str = "bar"):
         self.count = 0
         self._task, self._total = task, total
         self._start = self._last_line = time.perf_counter()

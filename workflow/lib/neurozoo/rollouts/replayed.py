@@ -1,17 +1,15 @@
 """Activations of a frozen network along a recorded rollout, with the history and the memory that it had there."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
 from neurozoo.agents.frozen import FrozenModel
 from neurozoo.rollouts.perturbations import perturb_kernels
 
-Activations = list[np.ndarray]  # of some layers: (steps, ...) each
-
 
 class ReplayedNetwork:
-    """Computes activations from the observations of a rollout.
+    """Computes activations of layers from the observations of a rollout.
 
     A network with a history needs the steps in their order, from the first one on; a network with a memory computes
     them one by one. Others may be asked about any steps.
@@ -42,25 +40,22 @@ class ReplayedNetwork:
         self._count = len(layers)
         self._kept = self._count + (len(frozen.state_shapes) if keeps_memory else 0)
         self._run = tf.function(lambda inputs: model(inputs, training=False), reduce_retracing=True)
-        self._previous: Iterator[tuple[int, float, bool]] = iter(())
-        self._state: list[np.ndarray] = []
 
-    def rewind(self, *, actions: Sequence[int] | np.ndarray, scores: np.ndarray, starts: Sequence[int]) -> None:
+    def rewind(self, *, actions: np.ndarray, scores: np.ndarray, starts: Collection[int]) -> None:
         """Goes to the first step of a rollout; only networks with a history need this.
 
-        Args:
-            actions: Index of the action of each step.
-            scores: Points of the episode before each step.
-            starts: Number of the first step of each episode.
+        It needs the index of the action of each step, the points of the episode before each step, and the first steps
+        of the episodes.
         """
-        self._previous = _previous(actions, scores, set(starts)) if self._frozen.has_history else iter(())
-        self._state = [np.zeros((1, *shape), np.float32) for shape in self._frozen.state_shapes]
+        if self._frozen.has_history:
+            self._before = _before_each_step(actions, scores, starts)
+            self._state = [np.zeros((1, *shape), np.float32) for shape in self._frozen.state_shapes]
 
-    def __call__(self, observations: np.ndarray) -> Activations:
+    def __call__(self, observations: np.ndarray) -> list[np.ndarray]:
         """Returns the activations of the next steps, whose observations have shape (steps, ...)."""
         if not self._frozen.has_history:
             return self._ask([observations])
-        before = [next(self._previous) for _ in range(len(observations))]
+        before = [next(self._before) for _ in range(len(observations))]
         actions = np.array([action for action, _, _ in before], np.int32)
         rewards = np.array([reward for _, reward, _ in before], np.float32)
         if not self._state:
@@ -75,15 +70,15 @@ class ReplayedNetwork:
             self._state = said[self._count :]
         return [np.concatenate(layer) for layer in zip(*steps, strict=True)]
 
-    def _ask(self, inputs: Activations) -> Activations:
+    def _ask(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
         import keras
         import tensorflow as tf
 
         return [each.numpy() for each in keras.tree.flatten(self._run(list(map(tf.constant, inputs))))]
 
 
-def _previous(
-    actions: Sequence[int] | np.ndarray, scores: np.ndarray, starts: set[int]
+def _before_each_step(
+    actions: np.ndarray, scores: np.ndarray, starts: Collection[int]
 ) -> Iterator[tuple[int, float, bool]]:
     """Yields the action and the reward before each step, and whether an episode begins."""
     for step in range(len(scores)):

@@ -22,7 +22,7 @@ from neurozoo.environments.river_robustness import (
     play_worlds,
     summarise,
     world_seeds,
-)
+)  # fmt: skip
 from neurozoo.environments.river_world import RiverCrossingWorld
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.files import write_json, written_whole
@@ -48,15 +48,12 @@ def measure_robustness(
 
     Args:
         agent: Folder of a frozen agent, or one of `BASELINES`, which do not learn.
-        output: The JSON file to write.
+        output: The JSON file to write, with what is returned.
         table: The CSV file to write, with a row per world: `width,seed,complete,age,death`.
         widths: Widths of the river.
         worlds: Worlds of each width.
         step_limit: Most steps in a world.
         progress: Called with the number of worlds that were played and of all.
-
-    Returns:
-        The content of the JSON file.
 
     Raises:
         NeurozooError: There is no such agent, it does not play the river crossing task, or a number is out of range.
@@ -66,6 +63,7 @@ def measure_robustness(
     name, protocol, choose = _agent(agent)
     outcomes: list[Outcome] = []
     seeds, report = world_seeds(worlds), []
+    place = {seed: i for i, seed in enumerate(seeds)}
     for width in widths:
         found = []
         for outcome in play_worlds(choose, protocol, width=width, seeds=seeds, step_limit=step_limit):
@@ -73,7 +71,6 @@ def measure_robustness(
             if progress is not None:
                 progress(len(outcomes) + len(found), worlds * len(widths))
         report.append(summarise(found))
-        place = {seed: i for i, seed in enumerate(seeds)}
         outcomes += sorted(found, key=lambda outcome: place[outcome.seed])
     record = {
         "agent": name,
@@ -103,16 +100,13 @@ def _agent(agent: str | os.PathLike) -> tuple[str, Protocol, Choose]:
 
     def choose(worlds: Sequence[RiverCrossingWorld]) -> np.ndarray:
         # One size of batch, so that TensorFlow compiles the network once.
-        batch = np.zeros((_next_power_of_two(len(worlds)), *frozen.shape.observation), np.float32)
+        next_power_of_two = 1 << (len(worlds) - 1).bit_length()
+        batch = np.zeros((next_power_of_two, *frozen.shape.observation), np.float32)
         for place, world in enumerate(worlds):
             batch[place] = world.observation
         return model.predict_on_batch(batch)[: len(worlds)]
 
     return frozen.title, frozen.protocol, choose
-
-
-def _next_power_of_two(number: int) -> int:
-    return 1 << (number - 1).bit_length()
 
 
 def _scripted(name: str) -> Choose:
@@ -137,14 +131,7 @@ def as_table(record: dict) -> str:
     rows = []
     for row in record["widths"]:
         steps = [f"{row[name]:.1f}" if row[name] is not None else "-" for name in ("mean_steps", "steps_95")]
-        rows.append(
-            (
-                str(row["width"]),
-                f"{row['share']:.2%}",
-                f"{row['low']:.2%} to {row['high']:.2%}",
-                *steps,
-                *(f"{row[cause]:,}" for cause in CAUSES),
-            )
-        )
+        solved = f"{row['share']:.2%}", f"{row['low']:.2%} to {row['high']:.2%}"
+        rows.append((str(row["width"]), *solved, *steps, *(f"{row[cause]:,}" for cause in CAUSES)))
     worlds = f"{record['worlds_per_width']:,} worlds of each width, at most {record['step_limit']} steps"
     return f"{record['agent']}: {worlds}.\n{markdown_table(head, rows)}"

@@ -1,6 +1,6 @@
 """Records rollouts: what a frozen agent sees, does and computes, step by step, in one file.
 
-Keys, types and shapes are the Atari Zoo's, so its notebooks and viewers can read these files. We add two keys,
+Keys, types and shapes are the Atari Zoo's, so its notebooks and viewers can read these files. We add `format`, and
 `actions` and `starts`, with which the episodes can be replayed frame by frame.
 Source: Such et al. 2018, arXiv:1812.07069, and its rollout files.
 """
@@ -97,11 +97,8 @@ def record_rollout(
         sticky_probability: See `Perturbation.sticky_probability`.
         streamlined: Leaves out `observations`, `frames`, `ram` and `representation`.
         table: Optional `.parquet` of the steps, see `StepTable`; without RAM if `streamlined`.
-        log: Optional file for progress lines.
-        terminal: `bar` for a progress bar where standard error is a terminal, `lines` for lines.
-
-    Returns:
-        Steps, scores and speed.
+        log: See `Progress`.
+        terminal: See `Progress`.
 
     Raises:
         NeurozooError: The folder holds no frozen model, the model does not fit its game, a number is out of range, or
@@ -120,87 +117,45 @@ def record_rollout(
     protocol = perturbation.protocol(frozen)
     use_one_thread()
     player = Player(frozen, perturbation, seed=seed)
-    environment = world_of_agent(frozen, protocol)
+    world = world_of_agent(frozen, protocol)
     progress = Progress(f"rollout of {frozen.title}", total=max_steps, log=log, terminal=terminal)
     try:
-        with progress, closing(environment), ExitStack() as files:
+        with progress, closing(world), ExitStack() as files:
             folder, _ = files.enter_context(opened_parent(output, make=True))
             records = _Records(
-                environment,
+                world,
                 frozen,
                 folder=reached(folder),
                 files=files,
                 is_noisy=observation_noise > 0,
                 is_streamlined=streamlined,
             )
-            steps = None
             if table is not None:
-                steps = files.enter_context(
-                    StepTable(
-                        table,
-                        actions=frozen.actions,
-                        is_continuous=frozen.is_continuous,
-                        ram_bytes=0 if streamlined else environment.ram.size,
-                        facts={
-                            "agent": frozen.title,
-                            "protocol": asdict(protocol),
-                            "seed": seed,
-                            "perturbation": asdict(perturbation),
-                            "neurozoo": __version__,
-                        },
-                    )
-                )
+                facts = {"agent": frozen.title, "protocol": asdict(protocol), "seed": seed}
+                facts |= {"perturbation": asdict(perturbation), "neurozoo": __version__}
+                ram_bytes = 0 if streamlined else world.ram.size
+                records.table = files.enter_context(StepTable(table, frozen, ram_bytes=ram_bytes, facts=facts))
             start = time.perf_counter()
             starts = episode_starts(protocol, seed=seed, noops=noops)
             scores: list[float] = []
             while (len(scores) < episodes or len(records) < min_steps) and len(records) < max_steps:
-                scores.append(
-                    _play(environment, player, records, steps, next(starts), len(scores), max_steps, progress)
-                )
+                observation = world.reset(**(begins := next(starts)))
+                player.begin(len(scores))
+                records.begin_episode(**begins)
+                score = reward = 0.0
+                while not world.is_done and len(records) < max_steps:
+                    decision = player.decide(observation, reward)
+                    observation, reward = records.act(decision, score)
+                    score += reward
+                    progress.advance()
+                scores.append(score)
             speed = len(records) / (time.perf_counter() - start)
             progress.say(f"scores {', '.join(map(number_label, scores))}")
             records.write(output, scores, perturbation, seed)
-            is_cut = not environment.is_done
+            is_cut = not world.is_done
     except OSError as error:
         raise explained(error, output) from error
     return Rollout(len(records), tuple(scores), speed, is_cut)
-
-
-def _play(
-    environment: World,
-    player: Player,
-    records: "_Records",
-    steps: StepTable | None,
-    start: dict[str, int],
-    episode: int,
-    max_steps: int,
-    progress: Progress,
-) -> float:
-    """Plays an episode to its end, or until there are `max_steps` records, and returns its score."""
-    observation = environment.reset(**start)
-    player.begin(episode)
-    records.begin_episode(**start)
-    score = reward = 0.0
-    while not environment.is_done and len(records) < max_steps:
-        decision = player.decide(observation, reward)
-        records.append(decision, score)
-        step, frame, ram = environment.steps, environment.frames, environment.ram
-        observation, reward, _ = environment.act(decision.chosen)
-        if steps is not None:
-            steps.append(
-                episode=episode,
-                step=step,
-                frame=frame,
-                action=largest(decision.chosen),
-                reward=reward,
-                score=score,
-                is_last=environment.is_done,
-                outputs=decision.outputs,
-                ram=ram,
-            )
-        score += reward
-        progress.advance()
-    return score
 
 
 class _Records:
@@ -211,7 +166,7 @@ class _Records:
 
     def __init__(
         self,
-        environment: World,
+        world: World,
         frozen: FrozenModel,
         *,
         folder: Path,
@@ -219,16 +174,14 @@ class _Records:
         is_noisy: bool,
         is_streamlined: bool,
     ):
-        self._environment = environment
+        self.table: StepTable | None = None
+        self._world, self._shape, self._is_continuous = world, frozen.shape, frozen.is_continuous
+        self._is_noisy, self._is_streamlined = is_noisy, is_streamlined  # with noise, a plane differs in each stack
         self._starts: list[tuple[int, int, int]] = []
-        self._is_continuous = frozen.is_continuous
-        self._is_noisy = is_noisy  # then a plane differs from stack to stack
-        self._is_streamlined = is_streamlined
-        self._shape = frozen.shape
         large = {
             "seen": (self._shape.observation if is_noisy else self._shape.plane, np.float32),
-            "frames": (environment.screen_shape, np.uint8),
-            "ram": (environment.ram.shape, np.uint8),
+            "frames": (world.screen_shape, np.uint8),
+            "ram": (world.ram.shape, np.uint8),
             "representation": (frozen.representation.shape, np.float32),
         }
         shapes = ({} if is_streamlined else large) | {
@@ -241,20 +194,31 @@ class _Records:
         return len(self._spools["score"])
 
     def begin_episode(self, *, noops: int, seed: int) -> None:
-        """Starts another episode: the next records belong to it."""
         self._starts.append((len(self), noops, seed))
 
-    def append(self, decision: Decision, score: float) -> None:
-        """Records the environment's current step."""
+    def act(self, decision: Decision, score: float) -> tuple[np.ndarray, float]:
+        """Records the world's current step, and acts. Returns the next observation and the reward."""
+        world, chosen = self._world, decision.chosen
+        action = largest(chosen)
+        rows = {"score": np.float64(score), "actions": chosen if self._is_continuous else np.int16(action)}
         if not self._is_streamlined:
-            plane = self._environment.plane.reshape(self._shape.plane)
-            self._spools["seen"].append(decision.seen if self._is_noisy else plane)
-            self._spools["frames"].append(self._environment.screen)
-            self._spools["ram"].append(self._environment.ram)
-            self._spools["representation"].append(decision.representation)
-        self._spools["score"].append(np.float64(score))
-        chosen = decision.chosen
-        self._spools["actions"].append(chosen if self._is_continuous else np.int16(largest(chosen)))
+            seen = decision.seen if self._is_noisy else world.plane.reshape(self._shape.plane)
+            rows |= {"seen": seen, "frames": world.screen, "ram": world.ram, "representation": decision.representation}
+        for key, row in rows.items():
+            self._spools[key].append(row)
+        before = {"step": world.steps, "frame": world.frames, "ram": world.ram}
+        observation, reward, _ = world.act(chosen)
+        if self.table is not None:
+            self.table.append(
+                **before,
+                episode=len(self._starts) - 1,
+                action=action,
+                reward=reward,
+                score=score,
+                is_last=world.is_done,
+                outputs=decision.outputs,
+            )
+        return observation, reward
 
     def write(self, output: str | os.PathLike, scores: list[float], perturbation: Perturbation, seed: int) -> None:
         """Writes the rollout file."""

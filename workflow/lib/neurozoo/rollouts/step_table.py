@@ -2,13 +2,13 @@
 
 import json
 import os
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
+from neurozoo.agents.frozen import FrozenModel
 from neurozoo.files import written_whole
 
 ROWS = 4096  # per row group; one row group is in memory
@@ -33,43 +33,27 @@ class StepTable:
 
     Args:
         path: The `.parquet` to write.
-        actions: Names of the outputs.
-        is_continuous: Whether outputs are continuous, so that there is no action.
+        frozen: The agent.
         ram_bytes: How many bytes of the console's memory get a column, from the first on.
         facts: The metadata.
     """
 
-    def __init__(
-        self,
-        path: str | os.PathLike,
-        *,
-        actions: Sequence[str],
-        is_continuous: bool,
-        ram_bytes: int,
-        facts: Mapping[str, object],
-    ):
+    def __init__(self, path: str | os.PathLike, frozen: FrozenModel, *, ram_bytes: int, facts: Mapping[str, object]):
         import pyarrow as pa
 
-        self._path = Path(path)
-        self._actions = None if is_continuous else pa.array(actions, pa.string())
+        self._path, self._ram_bytes = path, ram_bytes
+        self._actions = None if frozen.is_continuous else pa.array(frozen.actions, pa.string())
         names = pa.dictionary(pa.int16(), pa.string())
-        chosen = [] if is_continuous else [("action", pa.int16()), ("action_name", names)]
-        self._ram_bytes = ram_bytes
-        self._schema = pa.schema(
-            [
-                ("episode", pa.int32()),
-                ("step", pa.int32()),
-                ("frame", pa.int32()),
-                *chosen,
-                ("reward", pa.float64()),
-                ("score", pa.float64()),
-                ("is_last", pa.bool_()),
-                *((f"output_{name}", pa.float32()) for name in actions),
-                *((f"ram_{index}", pa.uint8()) for index in range(ram_bytes)),
-            ],
-            metadata={"neurozoo": json.dumps(facts)},
-        )
-        self._rows: list[tuple] = []
+        chosen = {} if frozen.is_continuous else {"action": pa.int16(), "action_name": names}
+        columns = {
+            **dict.fromkeys(("episode", "step", "frame"), pa.int32()),
+            **chosen,
+            **{"reward": pa.float64(), "score": pa.float64(), "is_last": pa.bool_()},
+            **{f"output_{name}": pa.float32() for name in frozen.actions},
+            **{f"ram_{index}": pa.uint8() for index in range(ram_bytes)},
+        }
+        self._schema = pa.schema(list(columns.items()), metadata={"neurozoo": json.dumps(facts)})
+        self._rows: list[dict[str, Any]] = []
 
     def __enter__(self) -> Self:
         import pyarrow.parquet as pq
@@ -82,43 +66,31 @@ class StepTable:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         try:
-            if error is None:
+            if error is None and self._rows:
                 self._write()
         finally:
             self._writer.close()
             self._whole.__exit__(kind, error, traceback)
 
-    def append(
-        self,
-        *,
-        episode: int,
-        step: int,
-        frame: int,
-        action: int,
-        reward: float,
-        score: float,
-        is_last: bool,
-        outputs: np.ndarray,
-        ram: np.ndarray,
-    ) -> None:
-        """Adds a step."""
-        self._rows.append((episode, step, frame, action, reward, score, is_last, outputs, ram[: self._ram_bytes]))
+    def append(self, **step: Any) -> None:
+        """Adds a step: `episode`, `step`, `frame`, `action`, `reward`, `score`, `is_last`, `outputs` and `ram`."""
+        self._rows.append(step)
         if len(self._rows) == ROWS:
             self._write()
 
     def _write(self) -> None:
         import pyarrow as pa
 
-        if not self._rows:
-            return
-        episode, step, frame, action, reward, score, is_last, outputs, ram = zip(*self._rows, strict=True)
-        chosen = []
+        columns = {name: [row[name] for row in self._rows] for name in self._rows[0]}
+        outputs, ram = (np.stack(columns.pop(name), axis=1) for name in ("outputs", "ram"))
         if self._actions is not None:
-            chosen = [action, pa.DictionaryArray.from_arrays(pa.array(action, pa.int16()), self._actions)]
-        columns = [episode, step, frame, *chosen, reward, score, is_last, *np.stack(outputs, 1), *np.stack(ram, 1)]
+            indices = pa.array(columns["action"], pa.int16())
+            columns["action_name"] = pa.DictionaryArray.from_arrays(indices, self._actions)
+        names = self._schema.names
+        values = [columns[name] for name in names if name in columns] + [*outputs, *ram[: self._ram_bytes]]
         arrays = [
             column if isinstance(column, pa.Array) else pa.array(column, field.type)
-            for column, field in zip(columns, self._schema, strict=True)
+            for column, field in zip(values, self._schema, strict=True)
         ]
         self._writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
         self._rows.clear()
