@@ -16,7 +16,8 @@ from neurozoo.genomes.cshenton import decode_seeds
 from neurozoo.genomes.genome import Genome, Mutation, Weights, decode
 from neurozoo.native.build import SOURCES, find_compiler
 from neurozoo.networks.catalogue import NETWORKS, get_network
-from neurozoo.networks.description import Layer, Network
+from neurozoo.networks.description import Network
+from neurozoo.networks.layers import Layer
 from neurozoo.networks.native_plan import LayerPlan, native_plan, plan_scales
 
 GENOME = Genome(148462608, (Mutation(219531121, 0.02), Mutation(172882699, 0.02)))

@@ -3,7 +3,8 @@ import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.genomes.genome import Genome, Mutation, decode
 from neurozoo.networks.catalogue import NETWORKS, get_network
-from neurozoo.networks.description import Layer, Network
+from neurozoo.networks.description import Network
+from neurozoo.networks.layers import Layer
 
 # Section 2.5 of the specification.
 VECTOR = Genome(148462608, (Mutation(219531121, 0.002), Mutation(172882699, 0.002)))

@@ -7,7 +7,6 @@ from neurozoo.environments.layouts import any_layout_of, layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import KERAS_NETWORKS, get_architecture, get_keras_network, get_network
-from neurozoo.networks.native_plan import native_plan
 
 TINY = (12, 10, 2)  # an observation small enough for slow twins
 
@@ -268,11 +267,9 @@ def test_plain_keras_opens_a_saved_network_without_running_code(recurrent, tmp_p
         np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
 
 
-def test_a_native_plan_of_a_keras_network_is_refused():
-    layout = any_layout_of("pong", "impala_deep", protocol_of("pong", "machado2018"))
-    assert layout.num_actions == 18
+def test_a_keras_network_is_refused_where_a_chain_is_needed():
+    assert any_layout_of("pong", "impala_deep", protocol_of("pong", "machado2018")).num_actions == 18
     for ask in (
-        lambda: native_plan(layout),
         lambda: get_network("impala_deep"),
         lambda: layout_of("pong", "impala_deep", protocol_of("pong")),
     ):

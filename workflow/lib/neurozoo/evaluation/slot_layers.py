@@ -10,7 +10,8 @@ from typing import Any
 
 from keras import ops
 
-from neurozoo.networks.description import EPSILON, Layout, PlacedLayer
+from neurozoo.networks.description import Layout
+from neurozoo.networks.layers import EPSILON, PlacedLayer
 
 Tensor = Any  # of TensorFlow or JAX
 Arrays = Mapping[str, Tensor]  # of a layer or of a network, by name
