@@ -156,11 +156,6 @@ def test_gains_start_at_one_and_offsets_at_zero():
     np.testing.assert_allclose(matrix.T @ matrix, 2 * np.eye(3), atol=1e-5)
 
 
-def test_a_q_network_needs_room_for_its_kernels():
-    with pytest.raises(NeurozooError, match="'nature_layer_norm' has no padding"):
-        get_keras_network("nature_layer_norm").layout(3, (35, 36, 1))
-
-
 @pytest.fixture(scope="module")
 def recurrent():
     layout = get_keras_network("impala_deep_lstm").layout(5, TINY)
