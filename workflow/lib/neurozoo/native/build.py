@@ -170,10 +170,7 @@ def build_native_op(
 
 
 def find_compiler() -> str:
-    """Finds a C++ compiler (`CXX`, c++, g++ or clang++) that sees zlib's headers.
-
-    Returns:
-        Its path.
+    """Finds a C++ compiler (`CXX`, c++, g++ or clang++) that sees zlib's headers, and returns its path.
 
     Raises:
         NeurozooError: There is none, or zlib's headers are missing.
