@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -107,13 +107,13 @@ class Evaluator(Protocol):
         """Plays one episode of a pinned genome and records every step."""
 
     def close(self) -> None:
-        """Drops queued episodes and stops running ones."""
+        """Drops queued episodes, stops running ones within a step, and frees the memory."""
 
-    def __enter__(self) -> "Evaluator":
-        """Returns itself."""
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(self, *_: object) -> None:
-        """Closes it."""
+        self.close()
 
 
 def make_evaluator(
@@ -149,6 +149,7 @@ def make_evaluator(
         NeurozooError: A file is missing, or the arguments do not fit together.
     """
     check_engine(game, protocol, engine)
+    given: dict[str, Any] = {"game": game, "layout": layout, "protocol": protocol, "behaviour": behaviour}
     if cluster is not None:
         if engine != "native":
             raise NeurozooError(
@@ -158,28 +159,20 @@ def make_evaluator(
             from neurozoo.evaluation.distributed import DistributedEvaluator
 
         assert cluster_dir is not None, "a Dask cluster needs a folder for its keys and logs"
-        make = partial(
-            make_evaluator,
-            game=game,
-            layout=layout,
-            protocol=protocol,
-            ops=Path(ops).resolve(),
-            noise=Path(noise).resolve(),
-            behaviour=behaviour,
-        )
+        make = partial(make_evaluator, ops=Path(ops).resolve(), noise=Path(noise).resolve(), **given)
         return DistributedEvaluator(make, settings=cluster, folder=cluster_dir)
     if protocol.is_stepwise:
         from neurozoo.evaluation.stepwise import StepwiseEvaluator
 
-        return StepwiseEvaluator(noise=noise, layout=layout, game=game, protocol=protocol, behaviour=behaviour)
-    given: dict[str, Any] = {"ops": ops, "noise": noise, "layout": layout, "game": game, "protocol": protocol}
+        return StepwiseEvaluator(noise=noise, **given)
+    given |= {"ops": ops, "noise": noise}
     if engine == "batched":
         from neurozoo.evaluation.batched import BatchedEvaluator
 
-        return BatchedEvaluator(**given, threads=threads, behaviour=behaviour, slots=slots)
+        return BatchedEvaluator(**given, threads=threads, slots=slots)
     from neurozoo.evaluation.native import NativeEvaluator
 
-    return NativeEvaluator(**given, threads=threads, behaviour=behaviour)
+    return NativeEvaluator(**given, threads=threads)
 
 
 def play(evaluator: Evaluator, episodes: Mapping[int, Episode]) -> dict[int, EpisodeResult]:
@@ -201,20 +194,7 @@ def trace_episode(
     noise: str | os.PathLike,
     reference: np.ndarray | None = None,
 ) -> Trace:
-    """Records one episode of any genome.
-
-    Args:
-        episode: The episode.
-        game: Game id.
-        model: Network name.
-        protocol: How the episode is played.
-        ops: The op library.
-        noise: The noise table.
-        reference: Reference batch of virtual batch norm.
-
-    Raises:
-        NeurozooError: A file is missing, or the arguments do not fit together.
-    """
+    """Records one episode of any genome; see `make_evaluator` and `Evaluator.set_reference`."""
     layout = layout_of(game, model, protocol)
     with make_evaluator(ops=ops, noise=noise, layout=layout, game=game, protocol=protocol) as evaluator:
         if reference is not None:

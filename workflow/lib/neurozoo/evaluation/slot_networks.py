@@ -26,12 +26,8 @@ class SlotNetworks:
     ) -> None:
         self.slots = slots
         self._backend = backend
-        self._places = places = {
-            f"{placed.layer.name}/{part}": (place, placed.weight_shape if part == "w" else (placed.out_shape[2],))
-            for placed in layout.layers
-            for part, place in placed.places.items()
-        }
-        self._weights = {name: backend.slots((slots, *shape)) for name, (_, shape) in places.items()}
+        self._layout = layout
+        self._weights = {name: backend.slots((slots, *shape)) for name, shape in layout.shapes.items()}
         self._moments = {
             placed.layer.name: backend.slots((slots, 2, placed.out_shape[2]))
             for placed in layout.layers
@@ -41,14 +37,12 @@ class SlotNetworks:
         self._run, self._measure = _programs(layout, backend, repeats_first)
 
     def on_device(self, theta: np.ndarray) -> dict[str, Any]:
-        """Copies weights to the device, for `load`. Any thread may call it.
+        """Copies weights, float32, (parameters,), to the device, for `load`. Any thread may call it."""
+        return {name: self._backend.array(part[None]) for name, part in self._layout.split(theta).items()}
 
-        Args:
-            theta: float32, (parameters,).
-        """
-        return {
-            name: self._backend.array(theta[place].reshape(1, *shape)) for name, (place, shape) in self._places.items()
-        }
+    def make_on_device(self, make: Callable[[], np.ndarray]) -> dict[str, Any]:
+        """Makes weights and copies them to the device."""
+        return self.on_device(make())
 
     def load(self, slot: int, new: Mapping[str, Any], reference: Any = None) -> None:
         """Gives a slot new weights.

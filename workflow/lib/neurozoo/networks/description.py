@@ -155,6 +155,11 @@ class Layout:
         """Makes the initial parameters from noise. Both are float32, shape (parameters,)."""
         return np.concatenate([placed.initialise(noise[placed.start : placed.stop]) for placed in self.layers])
 
+    @cached_property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of the parameter arrays, such as `conv1/w`, in the order of the parameter vector."""
+        return {f"{p.layer.name}/{part}": shape for p in self.layers for part, shape in p.shapes.items()}
+
     def split(self, theta: np.ndarray) -> dict[str, np.ndarray]:
         """Splits a parameter vector, float32, shape (parameters,), into named arrays.
 
@@ -164,8 +169,7 @@ class Layout:
         Raises:
             ValueError: `theta` has another shape.
         """
-        named = {f"{p.layer.name}/{part}": shape for p in self.layers for part, shape in p.shapes.items()}
-        return split_parameters(theta, named, network=f"{self.network.name} with {self.num_actions} actions")
+        return split_parameters(theta, self.shapes, network=f"{self.network.name} with {self.num_actions} actions")
 
     def check_reference(self, reference: np.ndarray | None) -> np.ndarray:
         """Returns a valid reference batch as float32, shape (batch, height, width, channels).

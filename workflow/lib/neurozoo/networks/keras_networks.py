@@ -188,6 +188,11 @@ class KerasLayout:
         return (*arrays, *weight_arrays(POLICY, inputs, self.num_actions), *weight_arrays(BASELINE, inputs, 1))
 
     @cached_property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of the parameter arrays, such as `conv1/w`, in the order of the parameter vector."""
+        return {array.name: array.shape for array in self.arrays}
+
+    @cached_property
     def parameter_count(self) -> int:
         """Length of the parameter vector."""
         return sum(math.prod(array.shape) for array in self.arrays)
@@ -228,8 +233,7 @@ class KerasLayout:
         Raises:
             ValueError: `theta` has another shape.
         """
-        shapes = {array.name: array.shape for array in self.arrays}
-        return split_parameters(theta, shapes, network=f"{self.network.name} with {self.num_actions} actions")
+        return split_parameters(theta, self.shapes, network=f"{self.network.name} with {self.num_actions} actions")
 
     # ---- Keras
 
