@@ -171,9 +171,6 @@ def test_a_patience_that_is_no_number_is_a_sentence(text):
     assert (patience_of({}), patience_of({"NEUROZOO_RANK_PATIENCE": "2.5"})) == (600.0, 2.5)
 
 
-def test_a_lone_process_has_nobody_to_talk_to():
+def test_a_lone_process_leads_nobody():
     ALONE.order("play")
     assert (ALONE.is_leader, ALONE.size, ALONE.group([0])) == (True, 1, None)
-    for talk in (ALONE.next_order, lambda: ALONE.send(1, {}, {}), lambda: ALONE.receive(1)):
-        with pytest.raises(LookupError):
-            talk()

@@ -12,6 +12,7 @@ from neurozoo.errors import NeurozooError, unknown_name
 KINDS = ("local", "sge", "slurm")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 NUMBERS = ("workers", "least_workers", "threads")
+PLAIN = ("memory", "walltime", "queue", "account", "interface")
 _PLAIN = re.compile(r"[\w.,:@%+/~-]*")  # characters of schedulers' names, none of them special in a shell
 _MEMORY = re.compile(r"\d+(\.\d+)?([kMGTP]i?B?|B)", re.IGNORECASE)
 
@@ -54,35 +55,16 @@ class ClusterSettings:
     def __post_init__(self) -> None:
         if not self.is_address and self.cluster not in KINDS:
             raise unknown_name("Dask cluster", self.cluster, (*KINDS, "tls://HOST:PORT"))
-        for name in NUMBERS:
-            value, least = getattr(self, name), 0 if name == "least_workers" else 1
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise NeurozooError(
-                    f"A Dask cluster's {name} should be a whole number, at least {least}, but got {value!r}."
-                )
-        if not self.is_address and self.least_workers > self.workers:
+        for field in fields(self):
+            if problem := _problem(field.name, getattr(self, field.name)):
+                raise NeurozooError(f"A Dask cluster's {field.name} {problem}")
+        if self.is_address:
+            self._check_address()
+        elif self.least_workers > self.workers:
             raise NeurozooError(
                 f"A Dask cluster's least_workers should be at most workers ({self.workers}), but got "
                 f"{self.least_workers}."
             )
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if field.name in NUMBERS:
-                continue
-            if not isinstance(value, str) or not value.isprintable():
-                raise NeurozooError(f"A Dask cluster's {field.name} should be one line of text, but got {value!r}.")
-            if field.name in ("memory", "walltime", "queue", "account", "interface") and not _PLAIN.fullmatch(value):
-                raise NeurozooError(
-                    f"A Dask cluster's {field.name} has characters that are not allowed: {value!r}. "
-                    "Use letters, digits and _.,:@%+/~- only."
-                )
-        if not self.is_address and not _MEMORY.fullmatch(self.memory):
-            raise NeurozooError(
-                "A Dask cluster's memory should be a number with a unit, such as 16GB or 512MiB, but got "
-                f"{self.memory!r}."
-            )
-        if self.is_address:
-            self._check_address()
 
     def _check_address(self) -> None:
         files = {"ca_file": self.ca_file, "certificate": self.certificate, "key": self.key}
@@ -133,10 +115,24 @@ class ClusterSettings:
 
     def to_words(self) -> str:
         """Returns the line that `of` reads, without settings at their default."""
-        given = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "cluster"}
-        defaults = {field.name: field.default for field in fields(self)}
-        words = [f"{name}={value}" for name, value in given.items() if value != defaults[name]]
-        return shlex.join([self.cluster, *words])
+        given = {each.name: getattr(self, each.name) for each in fields(self)[1:]}
+        changed = {each.name for each in fields(self)[1:] if given[each.name] != each.default}
+        return shlex.join([self.cluster, *(f"{name}={given[name]}" for name in given if name in changed)])
+
+
+def _problem(name: str, value: object) -> str:
+    """Returns what is wrong with a setting, if anything is."""
+    if name in NUMBERS:
+        least = 0 if name == "least_workers" else 1
+        is_right = type(value) is int and value >= least
+        return "" if is_right else f"should be a whole number, at least {least}, but got {value!r}."
+    if not isinstance(value, str) or not value.isprintable():
+        return f"should be one line of text, but got {value!r}."
+    if name in PLAIN and not _PLAIN.fullmatch(value):
+        return f"has characters that are not allowed: {value!r}. Use letters, digits and _.,:@%+/~- only."
+    if name == "memory" and not _MEMORY.fullmatch(value):
+        return f"should be a number with a unit, such as 16GB or 512MiB, but got {value!r}."
+    return ""
 
 
 def _of_words(text: str) -> dict[str, Any]:

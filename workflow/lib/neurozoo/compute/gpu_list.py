@@ -41,11 +41,7 @@ class Gpu:
 
 
 def list_gpus() -> tuple[list[Gpu], str]:
-    """Lists the GPUs of this machine in the order of `nvidia-smi`.
-
-    Returns:
-        The GPUs, and the reason if there are none that can be used.
-    """
+    """Lists the GPUs of this machine in the order of `nvidia-smi`; if there are none, also returns the reason."""
     gpus, refusal = _from_library()
     if gpus or not shutil.which("nvidia-smi"):
         return gpus, refusal
@@ -115,27 +111,17 @@ def _from_command() -> tuple[list[Gpu], str]:
         first = next((line.strip() for line in told.splitlines() if line.strip()), "nothing")
         return [], f"nvidia-smi lists none; it says: {first.rstrip('.')}"
     users = _users()
-    return [
-        Gpu(
-            name=str(gpu.id),
-            uuid=gpu.uuid,
-            product=gpu.name,
-            memory=gpu.memoryUtil,
-            load=gpu.load,
-            users=tuple(users.get(gpu.uuid, ())),
-        )
-        for gpu in found
-    ], "" if found else "nvidia-smi lists no GPU"
+    gpus = [
+        Gpu(str(gpu.id), gpu.uuid, gpu.name, gpu.memoryUtil, gpu.load, tuple(users.get(gpu.uuid, ()))) for gpu in found
+    ]
+    return gpus, "" if gpus else "nvidia-smi lists no GPU"
 
 
 def _users() -> dict[str, list[str]]:
     """Returns the processes on each device, by its UUID; none if nvidia-smi does not list them."""
-    query = [
-        "nvidia-smi",
-        "--query-compute-apps=gpu_uuid,pid,process_name,used_memory",
-        "--format=csv,noheader,nounits",
-    ]
-    answer = subprocess.run(query, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+    query = "--query-compute-apps=gpu_uuid,pid,process_name,used_memory"
+    command = ["nvidia-smi", query, "--format=csv,noheader,nounits"]
+    answer = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
     users: dict[str, list[str]] = {}
     for row in (line.split(", ") for line in answer.splitlines()):
         if len(row) == 4:

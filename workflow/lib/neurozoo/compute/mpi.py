@@ -20,7 +20,6 @@ NAP = 0.0005  # seconds between two looks for a message
 ORDER, HEADER, ARRAYS, HERE = range(1, 5)  # tags of messages
 
 PATIENCE_VARIABLE = "NEUROZOO_RANK_PATIENCE"
-
 Message = tuple[dict, dict[str, np.ndarray]]
 
 
@@ -38,33 +37,6 @@ def patience_of(environment: Mapping[str, str]) -> float:
     if not 0 < seconds < float("inf"):
         raise NeurozooError(f"{PATIENCE_VARIABLE} should be a number of seconds above 0, but is {text!r}.")
     return seconds
-
-
-class Alone:
-    """A process that was started without others: rank 0 of 1."""
-
-    index, size, is_leader = LEADER, 1, True
-
-    def order(self, order: str) -> None:
-        """Does nothing: nobody follows."""
-
-    def group(self, members: Sequence[int]) -> None:
-        """Returns None: there is nothing to add up."""
-
-    def next_order(self) -> str:
-        """Raises `LookupError`, as do the next two."""
-        raise LookupError("there is no other rank")
-
-    def send(self, rank: int, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-        """Raises `LookupError`."""
-        raise LookupError(f"there is no rank {rank}")
-
-    def receive(self, rank: int) -> Message:
-        """Raises `LookupError`."""
-        raise LookupError(f"there is no rank {rank}")
-
-
-ALONE = Alone()
 
 
 class Ranks:
@@ -152,7 +124,7 @@ class Ranks:
             The group; None in ranks that are no members.
         """
         communicator = self._world.Split(0 if self.index in members else self._mpi.UNDEFINED, self.index)
-        return Group(self, communicator, list(members)) if self.index in members else None
+        return Group(self, communicator, members) if self.index in members else None
 
     def abort(self, status: int = 1) -> None:
         """Ends all ranks at once, wherever they are; the job then has this exit status."""
@@ -171,19 +143,29 @@ class Ranks:
             time.sleep(NAP)
 
 
-class Group:
-    """Ranks that add up arrays. All members call the same methods in the same order.
+class Alone(Ranks):
+    """A process that was started without others: rank 0 of 1. It needs no MPI, and has nobody to talk to."""
 
-    Args:
-        ranks: All ranks.
-        communicator: MPI's communicator of the members.
-        members: Their indices.
-    """
+    index, size = LEADER, 1
+
+    def __init__(self) -> None:
+        pass
+
+    def order(self, order: str) -> None:
+        """Does nothing: nobody follows."""
+
+    def group(self, members: Sequence[int]) -> None:
+        """Returns None: there is nothing to add up."""
+
+
+ALONE = Alone()
+
+
+class Group:
+    """Ranks that add up arrays. All members call the same methods in the same order."""
 
     def __init__(self, ranks: Ranks, communicator: Any, members: Sequence[int]) -> None:
-        self._ranks = ranks
-        self._communicator = communicator
-        self._members = list(members)
+        self._ranks, self._communicator, self._members = ranks, communicator, list(members)
 
     def add_up(self, values: np.ndarray) -> None:
         """Replaces an array by its sum over all members; they all get the same bytes.
@@ -192,15 +174,13 @@ class Group:
             NeurozooError: A member does not answer; the leader names it.
         """
         ranks, token = self._ranks, np.zeros(1, np.uint8)
-        here: dict[int, Any] = {}
+        here: dict[int, Any] = {}  # by which the leader sees who is missing
+        others = [rank for rank in self._members if rank != ranks.index]
         if ranks.is_leader:
-            here = {
-                rank: ranks._world.Irecv(np.zeros(1, np.uint8), rank, HERE) for rank in self._members if rank != LEADER
-            }
+            here = {rank: ranks._world.Irecv(np.zeros(1, np.uint8), rank, HERE) for rank in others}
         else:
             own = ranks._world.Isend(token, LEADER, HERE)
         request = self._communicator.Iallreduce(ranks._mpi.IN_PLACE, values)
-        others = [rank for rank in self._members if rank != ranks.index]
         ranks._wait(request, others, lambda: [rank for rank, each in here.items() if not each.Test()])
         for rank, each in here.items():
             ranks._wait(each, [rank])

@@ -28,10 +28,6 @@ class DaskTasks:
 
     Another worker repeats the tasks of a lost one, so a task's result must depend on nothing but its arguments.
 
-    Args:
-        settings: Settings of the cluster.
-        folder: Folder for keys and the workers' logs, which nothing else uses.
-
     Attributes:
         client: The Dask client.
         announcement: One line about the cluster.
@@ -68,25 +64,19 @@ class DaskTasks:
         self._weight = MEMORY * self._weight + 1
 
     def share(self, value: object, *, name: str) -> Future:
-        """Sends a value once to each worker whose tasks need it.
+        """Sends a value once to each worker whose tasks need it, and returns it as an argument of tasks.
 
         Args:
             value: Anything that can be pickled.
             name: A unique name.
-
-        Returns:
-            The value as an argument of tasks.
         """
         return self.client.submit(same, value, key=(name, 0))
 
     def send(self, function: Callable[..., Any], *arguments: object, group: str) -> None:
-        """Queues a task.
+        """Queues a task: a function that runs on a worker, with its arguments.
 
-        Args:
-            function: Runs on a worker.
-            arguments: Its arguments.
-            group: Name of the tasks that get the same shared values. Dask queues tasks for any free worker only if
-                their group is large and depends on a few small ones.
+        Tasks that get the same shared values have the same group. Dask queues tasks for any free worker only if their
+        group is large and depends on a few small ones.
         """
         self._count += 1
         key = (group, self._count)
@@ -98,10 +88,10 @@ class DaskTasks:
     async def _watch(self, key: tuple[str, int], future: Future) -> None:
         """Waits for a task's result, in Dask's own thread, and queues it for `receive`."""
         try:
-            self._arrived.put((key, "finished", await future.result()))
+            self._arrived.put((key, True, await future.result()))
         except BaseException as error:
             is_lost = future.status in ("cancelled", "lost") or self.client.status != "running"
-            self._arrived.put((key, "failed", None if is_lost else error))
+            self._arrived.put((key, False, None if is_lost else error))
 
     def check(self) -> None:
         """Looks after the cluster; call it often.
@@ -125,17 +115,15 @@ class DaskTasks:
         """
         results: list[Any] = []
         with contextlib.suppress(queue.Empty):
-            self._take(results, *self._arrived.get(timeout=timeout))
+            news = self._arrived.get(timeout=timeout)
             while True:
-                self._take(results, *self._arrived.get_nowait())
+                key, is_finished, outcome = news
+                if self._tasks.pop(key, None) is not None:
+                    if not is_finished:
+                        raise self._failure(outcome)
+                    results.append(outcome)
+                news = self._arrived.get_nowait()
         return results
-
-    def _take(self, results: list[Any], key: tuple[str, int], status: str, outcome: Any) -> None:
-        if self._tasks.pop(key, None) is None:
-            return
-        if status != "finished":
-            raise self._failure(outcome)
-        results.append(outcome)
 
     def _failure(self, error: object) -> NeurozooError:
         if isinstance(error, NeurozooError):

@@ -15,11 +15,6 @@ REFERENCE_SIZE = 128  # observations, as published
 def collect_reference(game: str, protocol: Protocol, *, entropy: Entropy) -> np.ndarray:
     """Plays at random to collect typical observations of a game, over which activations are normalised.
 
-    Args:
-        game: Game id.
-        protocol: How episodes are played.
-        entropy: What the run's random numbers depend on; see `run_entropy`.
-
     Returns:
         float32, (128, height, width, channels): the observation before each step of a uniformly random policy, over
         as many episodes as it takes.

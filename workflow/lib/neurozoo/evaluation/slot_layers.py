@@ -39,11 +39,6 @@ def run_network(layout: Layout, weights: Arrays, observations: Tensor, moments: 
 def measure_network(layout: Layout, weights: Arrays, observations: Tensor) -> dict[str, Tensor]:
     """Measures mean and deviation of each normalised layer on a reference batch, layer after layer.
 
-    Args:
-        layout: The network.
-        weights: As in `run_network`.
-        observations: float32, (slots, batch, height, width, channels).
-
     Returns:
         (slots, 2, channels) by layer name: the mean and the inverse standard deviation.
     """

@@ -49,7 +49,7 @@ class SlotNetworks:
 
         Args:
             slot: Index of the slot.
-            new: The weights, on the device.
+            new: The weights, from `on_device`.
             reference: Reference batch of virtual batch norm, (1, batch, height, width, channels), on the device.
         """
         if self._moments:
@@ -92,10 +92,7 @@ def _programs(
 def memory_needed(layout: Layout, slots: int, *, waiting: int = 0) -> int:
     """Estimates the memory in bytes of weights, observations, and the largest patches of one half of the slots.
 
-    Args:
-        layout: The network.
-        slots: Number of agents, in two halves.
-        waiting: Number of agents whose weights are there before a slot is free.
+    `waiting` is the number of agents whose weights are there before a slot is free.
     """
     patches = [
         math.prod(placed.out_shape[:2]) * math.prod(placed.weight_shape[:-1])
