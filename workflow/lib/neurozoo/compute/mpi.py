@@ -42,9 +42,6 @@ def patience_of(environment: Mapping[str, str]) -> float:
 class Ranks:
     """This process and the others that were started with it.
 
-    Args:
-        patience: Seconds after which a rank that does not answer counts as lost.
-
     Raises:
         NeurozooError: mpi4py is not installed.
     """
@@ -84,11 +81,7 @@ class Ranks:
     # ---- messages
 
     def send(self, rank: int, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-        """Sends plain JSON and arrays to a rank.
-
-        Raises:
-            NeurozooError: It does not take them.
-        """
+        """Sends plain JSON and arrays to a rank."""
         shapes = [[name, each.dtype.str, list(each.shape)] for name, each in arrays.items()]
         header = np.frombuffer(json.dumps([facts, shapes]).encode(), np.uint8).copy()
         size = np.array([len(header)], np.int64)
@@ -99,11 +92,7 @@ class Ranks:
             self._wait(request, [rank])
 
     def receive(self, rank: int) -> Message:
-        """Waits for what a rank sends.
-
-        Raises:
-            NeurozooError: It sends nothing.
-        """
+        """Waits for what a rank sends."""
         size = np.zeros(1, np.int64)
         self._wait(self._world.Irecv(size, rank, HEADER), [rank])
         header = np.zeros(int(size[0]), np.uint8)
@@ -168,11 +157,7 @@ class Group:
         self._ranks, self._communicator, self._members = ranks, communicator, list(members)
 
     def add_up(self, values: np.ndarray) -> None:
-        """Replaces an array by its sum over all members; they all get the same bytes.
-
-        Raises:
-            NeurozooError: A member does not answer; the leader names it.
-        """
+        """Replaces an array by its sum over all members; they all get the same bytes."""
         ranks, token = self._ranks, np.zeros(1, np.uint8)
         here: dict[int, Any] = {}  # by which the leader sees who is missing
         others = [rank for rank in self._members if rank != ranks.index]

@@ -64,11 +64,7 @@ def mpi_command(mpi: str, count: int, environment: Mapping[str, str] = os.enviro
 
 
 def hosts_of_grid_engine(path: str | os.PathLike) -> str:
-    """Returns the hosts of a parallel environment and their slots, as `mpirun --host` takes them.
-
-    Raises:
-        NeurozooError: The file is not what Grid Engine writes.
-    """
+    """Returns the hosts of a parallel environment and their slots, as `mpirun --host` takes them."""
     try:
         rows = [line.split() for line in Path(path).read_text(encoding="utf-8").splitlines() if line.strip()]
         return ",".join(f"{host}:{int(slots)}" for host, slots, *_ in rows)
@@ -77,11 +73,7 @@ def hosts_of_grid_engine(path: str | os.PathLike) -> str:
 
 
 def nodes_of_slurm(job: str) -> list[str]:
-    """Returns the nodes of a job of Slurm.
-
-    Raises:
-        NeurozooError: Slurm does not say.
-    """
+    """Returns the nodes of a job of Slurm."""
 
     def ask(*words: str) -> str:
         return subprocess.run(["scontrol", "show", *words], check=True, capture_output=True, text=True).stdout
@@ -103,9 +95,6 @@ def launcher_environment(
 
     Snakemake's jobs on Slurm know only the number of their job, which is not enough for Open MPI. `nodes_of` returns
     the nodes of a job.
-
-    Raises:
-        NeurozooError: Slurm does not say which nodes the job has.
     """
     changed = {**environment}
     if os.geteuid() == 0:  # as in containers; Open MPI wants to be asked twice
@@ -177,11 +166,7 @@ def run_ranks(command: Sequence[str], *, count: int, check: Callable[[], None]) 
 
 
 def _wait_for_end(process: "subprocess.Popen[str]") -> int:
-    """Asks all ranks to stop, again and again: one that still starts does not listen yet. Returns the exit status.
-
-    Raises:
-        subprocess.TimeoutExpired: They do not end.
-    """
+    """Asks all ranks to stop, again and again: one that still starts does not listen yet. Returns the exit status."""
     end = time.monotonic() + STOPPING
     while True:
         process.send_signal(signal.SIGUSR1)  # Open MPI and Slurm pass it on

@@ -140,11 +140,7 @@ class BatchedEvaluator(Evaluator):
         return _Half(first, networks, planes, np.zeros(slots, np.uint8), np.zeros(slots))
 
     def set_reference(self, observations: np.ndarray) -> None:
-        """Sets the reference batch of virtual batch norm: float32, (batch, height, width, channels).
-
-        Raises:
-            NeurozooError: The observations have a wrong shape.
-        """
+        """Sets the reference batch of virtual batch norm: float32, (batch, height, width, channels)."""
         self._reference = self._backend.array(self.layout.check_reference(observations)[None])
 
     def pin(self, genomes: Iterable[Genome]) -> None:
@@ -152,12 +148,7 @@ class BatchedEvaluator(Evaluator):
         self._pinned.pin(genomes, self._makers)
 
     def submit(self, episodes: Mapping[int, Episode]) -> None:
-        """Queues episodes by number.
-
-        Raises:
-            NeurozooError: Neither the genome nor its parent is pinned, a noise index lies outside the table, or the
-                network needs a reference batch that is not set.
-        """
+        """Queues episodes by number."""
         if self.layout.needs_reference and self._reference is None:
             raise NeurozooError(
                 "The network's virtual batch norm needs reference observations, but none have been set."
@@ -166,11 +157,7 @@ class BatchedEvaluator(Evaluator):
         self._queue += [_Job(number, episodes[number], make, self._reference) for number, make in makers.items()]
 
     def receive(self, *, timeout: float) -> dict[int, EpisodeResult]:
-        """Plays until episodes finish, for up to `timeout` seconds, and returns their results by number.
-
-        Raises:
-            NeurozooError: An environment failed.
-        """
+        """Plays until episodes finish, for up to `timeout` seconds, and returns their results by number."""
         end = time.monotonic() + timeout
         results: dict[int, EpisodeResult] = {}
         while not results:

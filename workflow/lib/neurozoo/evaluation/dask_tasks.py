@@ -5,6 +5,7 @@ import math
 import os
 import queue
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -48,15 +49,13 @@ class DaskTasks:
         self._slots, self._looked = settings.slots or 1, -math.inf
         self._is_closed = False
 
-    @property
-    def has_room(self) -> bool:
-        """Whether the workers will soon need another task."""
-        return len(self._tasks) < TASKS_PER_SLOT * self._slots
-
-    def next_size(self, unsent: int) -> int:
-        """Returns how many of the unsent pieces the next task should have."""
-        seconds = self._seconds / self._weight if self._weight else math.inf
-        return task_size(unsent, slots=self._slots, seconds=seconds, threads=self._cluster.settings.threads)
+    def hand_out(self, unsent: deque, send: Callable[[list], None]) -> None:
+        """Gives pieces to Dask while it has room: long tasks at first, shorter and shorter ones towards the end."""
+        while unsent and len(self._tasks) < TASKS_PER_SLOT * self._slots:
+            seconds = self._seconds / self._weight if self._weight else math.inf
+            threads = self._cluster.settings.threads
+            size = task_size(len(unsent), slots=self._slots, seconds=seconds, threads=threads)
+            send([unsent.popleft() for _ in range(size)])
 
     def took(self, seconds: float) -> None:
         """Learns how long one piece took."""
@@ -64,12 +63,7 @@ class DaskTasks:
         self._weight = MEMORY * self._weight + 1
 
     def share(self, value: object, *, name: str) -> Future:
-        """Sends a value once to each worker whose tasks need it, and returns it as an argument of tasks.
-
-        Args:
-            value: Anything that can be pickled.
-            name: A unique name.
-        """
+        """Sends a value once to each worker whose tasks need it, and returns it as an argument of tasks."""
         return self.client.submit(same, value, key=(name, 0))
 
     def send(self, function: Callable[..., Any], *arguments: object, group: str) -> None:
@@ -94,11 +88,7 @@ class DaskTasks:
             self._arrived.put((key, False, None if is_lost else error))
 
     def check(self) -> None:
-        """Looks after the cluster; call it often.
-
-        Raises:
-            NeurozooError: The cluster is closed or gone, or no worker will come.
-        """
+        """Looks after the cluster; call it often."""
         if self._is_closed:
             raise NeurozooError("The evaluator is closed.")
         self._cluster.check()
@@ -108,11 +98,7 @@ class DaskTasks:
         self._slots = max(self._cluster.count_slots(), self._cluster.settings.slots, 1)
 
     def receive(self, *, timeout: float) -> list[Any]:
-        """Returns the results of finished tasks; none after `timeout` seconds without any.
-
-        Raises:
-            NeurozooError: A task failed.
-        """
+        """Returns the results of finished tasks; none after `timeout` seconds without any."""
         results: list[Any] = []
         with contextlib.suppress(queue.Empty):
             news = self._arrived.get(timeout=timeout)

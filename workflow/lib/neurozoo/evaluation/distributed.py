@@ -70,13 +70,9 @@ class DistributedEvaluator(Evaluator):
         self._sent_parents = None
 
     def submit(self, episodes: Mapping[int, Episode]) -> None:
-        """Queues episodes by number.
-
-        Raises:
-            NeurozooError: Neither the genome nor its parent is pinned, or the cluster is gone.
-        """
+        """Queues episodes by number."""
         self._unsent.extend(self._part(number, episode) for number, episode in episodes.items())
-        self._send()
+        self._tasks.hand_out(self._unsent, self._send_task)
 
     def _part(self, number: int, episode: Episode) -> Part:
         genome = episode.genome
@@ -92,26 +88,16 @@ class DistributedEvaluator(Evaluator):
         return Part(number, base, gene, episode.noops, episode.seed, episode.max_frames, episode.action_noise)
 
     def receive(self, *, timeout: float) -> dict[int, EpisodeResult]:
-        """Returns the results of finished episodes by number; none after `timeout` seconds without any.
-
-        Raises:
-            NeurozooError: A worker failed, or the cluster is gone.
-        """
+        """Returns the results of finished episodes by number; none after `timeout` seconds without any."""
         self._tasks.check()
-        self._send()
+        self._tasks.hand_out(self._unsent, self._send_task)
         results: dict[int, EpisodeResult] = {}
         for outcome in self._tasks.receive(timeout=timeout):
             results |= {number: EpisodeResult(*facts) for number, *facts in outcome}
         for result in results.values():
             self._tasks.took(result.seconds)
-        self._send()
+        self._tasks.hand_out(self._unsent, self._send_task)
         return results
-
-    def _send(self) -> None:
-        """Gives tasks to Dask: long ones at first, shorter and shorter ones towards the end."""
-        while self._unsent and self._tasks.has_room:
-            size = self._tasks.next_size(len(self._unsent))
-            self._send_task([self._unsent.popleft() for _ in range(size)])
 
     def _send_task(self, parts: list[Part]) -> None:
         group = f"{self._job.key}-{self._parents.key}"  # a new one for each set of genomes

@@ -115,12 +115,14 @@ class DistributedLevels(LevelEvaluator):
         shared = self._tasks.share((self._domain, self._how, draw), name=f"how-{group}")
         unsent = deque(range(len(levels)))
         left = len(levels)
+
+        def send(numbers: list[int]) -> None:
+            self._tasks.send(play_part, shared, levels[numbers], numbers, group=group)
+
         try:
             while left:
                 self._tasks.check()
-                while unsent and self._tasks.has_room:
-                    numbers = [unsent.popleft() for _ in range(self._tasks.next_size(len(unsent)))]
-                    self._tasks.send(play_part, shared, levels[numbers], numbers, group=group)
+                self._tasks.hand_out(unsent, send)
                 outcomes: dict[int, Outcome] = {}
                 for seconds, part in self._tasks.receive(timeout=RECEIVE_SECONDS):
                     outcomes |= part

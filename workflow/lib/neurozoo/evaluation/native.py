@@ -63,9 +63,6 @@ class NativeEvaluator(Evaluator):
         """Keeps these genomes' weights in memory (16 MB each for `large`) instead of those that were pinned before.
 
         A genome that is already pinned costs nothing, a child of one costs one mutation. Others are decoded completely.
-
-        Raises:
-            NeurozooError: A noise index lies outside the table.
         """
         genomes = tuple(dict.fromkeys(genomes))
         if shared := self._shared_ancestor(genomes):
@@ -128,11 +125,7 @@ class NativeEvaluator(Evaluator):
         return -1, genome.mutations
 
     def submit(self, episodes: Mapping[int, Episode]) -> None:
-        """Queues episodes by number.
-
-        Raises:
-            NeurozooError: Neither the genome nor its parent is pinned, or a noise index lies outside the table.
-        """
+        """Queues episodes by number."""
         parents, indices, powers = [], [], []
         for episode in episodes.values():
             slot, rest = self._pinned_ancestor(episode.genome)
@@ -157,11 +150,7 @@ class NativeEvaluator(Evaluator):
         )
 
     def receive(self, *, timeout: float) -> dict[int, EpisodeResult]:
-        """Returns the results of finished episodes by number; none after `timeout` seconds without any.
-
-        Raises:
-            NeurozooError: A thread failed.
-        """
+        """Returns the results of finished episodes by number; none after `timeout` seconds without any."""
         *columns, behaviours, sizes = self._evaluator.call(self._ops.neurozoo_receive, timeout=timeout)
         numbers, *facts = (column.numpy().tolist() for column in columns)
         parts = shaped_behaviours(behaviours.numpy(), sizes.numpy(), behaviour=self._behaviour, protocol=self._protocol)

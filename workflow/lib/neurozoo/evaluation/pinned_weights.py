@@ -12,12 +12,7 @@ from neurozoo.networks.description import Layout
 
 
 class PinnedWeights:
-    """Makes the same weights as the native op, to the bit: it rounds after each product and each sum.
-
-    Args:
-        noise: The noise table, float32, shape (size,).
-        layout: The network.
-    """
+    """Makes the same weights as the native op, to the bit: it rounds after each product and each sum."""
 
     def __init__(self, noise: np.ndarray, layout: Layout) -> None:
         self._noise = noise

@@ -19,9 +19,6 @@ def collect_reference(game: str, protocol: Protocol, *, entropy: Entropy) -> np.
         float32, (128, height, width, channels): the observation before each step of a uniformly random policy, over
         as many episodes as it takes.
 
-    Raises:
-        NeurozooError: The game cannot be played.
-
     Source: Salimans et al. 2016, arXiv:1606.03498 (virtual batch normalisation); published code of Such et al. 2017.
     """
     random = generator(entropy, Purpose.REFERENCE)

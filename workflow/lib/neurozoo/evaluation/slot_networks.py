@@ -12,14 +12,7 @@ from neurozoo.networks.description import Layout
 
 
 class SlotNetworks:
-    """Weights and last observations of one agent per slot. Shapes never change, so everything is compiled once.
-
-    Args:
-        layout: The network.
-        slots: Number of agents.
-        backend: TensorFlow or JAX.
-        repeats_first: Whether copies of an episode's first plane stand before it; otherwise zeros.
-    """
+    """Weights and last observations of one agent per slot. Shapes never change, so everything is compiled once."""
 
     def __init__(
         self, layout: Layout, *, slots: int, backend: JaxBackend | TensorFlowBackend, repeats_first: bool = False

@@ -58,11 +58,7 @@ class StepwiseEvaluator(Evaluator):
         self._pinned.pin(genomes)
 
     def submit(self, episodes: Mapping[int, Episode]) -> None:
-        """Queues episodes by number.
-
-        Raises:
-            NeurozooError: Neither the genome nor its parent is pinned, or a noise index lies outside the table.
-        """
+        """Queues episodes by number."""
         self._queue += [(number, episode, self._pinned.maker(episode.genome)) for number, episode in episodes.items()]
 
     def receive(self, *, timeout: float) -> dict[int, EpisodeResult]:

@@ -122,11 +122,7 @@ def usable_ops(library: str | os.PathLike | None) -> tuple[Path | None, str | No
 
 
 def load_functions(library: str | os.PathLike) -> ctypes.CDLL:
-    """Loads the C functions of the op library, which write into the caller's arrays. Releases the GIL while they run.
-
-    Raises:
-        NeurozooError: See `load_ops`.
-    """
+    """Loads the C functions of the op library, which write into the caller's arrays, without the GIL."""
     load_ops(library)  # first: TensorFlow sees only the ops of libraries that it has loaded itself
     return ctypes.CDLL(str(Path(library).resolve()))
 

@@ -12,16 +12,7 @@ from neurozoo.native import call_op, import_tensorflow
 
 
 class Resource:
-    """A resource of the op library. It is freed by `close`, with its last reference, or when Python ends.
-
-    Args:
-        make: The op that makes it, a function of the module that `load_ops` returns.
-        name: What a sentence calls it, such as `evaluator`.
-        attributes: Those of the op.
-
-    Raises:
-        NeurozooError: The op failed.
-    """
+    """A resource of the op library. It is freed by `close`, with its last reference, or when Python ends."""
 
     def __init__(self, make: Callable, *, name: str, **attributes: object) -> None:
         self._name = name
