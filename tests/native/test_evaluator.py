@@ -42,6 +42,17 @@ def families():
     }
 
 
+@pytest.fixture
+def fresh(ops, noise_table):
+    """Makes an evaluator that no other test has: `fresh(threads=...)`."""
+
+    def make(*, model="small", game="frostbite", protocol=UBER, layout=None, **more):
+        layout = layout or get_network(model).layout(len(action_codes(game, protocol.action_set)))
+        return NativeEvaluator(ops=ops, noise=noise_table, layout=layout, game=game, protocol=protocol, **more)
+
+    return make
+
+
 # ---- episodes
 
 
@@ -104,9 +115,8 @@ def test_any_number_of_threads_gives_the_same_results(evaluators):
 
 @pytest.mark.parametrize("protocol", [UBER, MACHADO], ids=lambda protocol: protocol.name)
 @pytest.mark.parametrize("game", ["frostbite", "qbert", "double_dunk"])
-def test_an_episode_does_not_depend_on_those_before_it(ops, noise_table, evaluators, game, protocol):
+def test_an_episode_does_not_depend_on_those_before_it(fresh, evaluators, game, protocol):
     evaluator = evaluators(game=game, protocol=protocol)
-    layout = get_network("small").layout(len(action_codes(game, protocol.action_set)))
     genome = Genome(1000, (Mutation(5, 0.02),))
     probe = Episode(genome, 3, 7, 600)
     others = {i: Episode(Genome(50 + i), 5 + i, i, 100 + 301 * i) for i in range(4)}
@@ -115,9 +125,9 @@ def test_an_episode_does_not_depend_on_those_before_it(ops, noise_table, evaluat
     for number, other in others.items():
         play(evaluator, {number: other})
         seen += timeless(play(evaluator, {0: probe})).values()
-    with NativeEvaluator(ops=ops, noise=noise_table, layout=layout, game=game, protocol=protocol) as fresh:
-        fresh.pin([genome])
-        seen += timeless(play(fresh, {0: probe})).values()
+    with fresh(game=game, protocol=protocol) as other:
+        other.pin([genome])
+        seen += timeless(play(other, {0: probe})).values()
     assert len(set(seen)) == 1
 
 
@@ -240,12 +250,11 @@ def test_what_does_not_fit_together_is_refused(refusal, changes, complaint):
     assert complaint in refusal(**changes)
 
 
-def test_a_network_for_other_observations_is_refused(ops, noise_table):
-    layout = get_network("small").layout(18, (20, 20, 12))
+def test_a_network_for_other_observations_is_refused(fresh):
     with pytest.raises(
         NeurozooError, match=r"^The network should take observations of 84 x 84 x 4, but takes 20 x 20 x 12\.$"
     ):
-        NativeEvaluator(ops=ops, noise=noise_table, layout=layout, game="frostbite", protocol=UBER)
+        fresh(layout=get_network("small").layout(18, (20, 20, 12)))
 
 
 def test_an_episode_of_a_genome_that_is_not_pinned_is_refused(evaluators):
@@ -275,15 +284,12 @@ def test_an_episode_without_frames_is_refused(evaluators):
             act(Episode(Genome(1), 1, 0, 0))
 
 
-def test_an_exception_in_a_worker_reaches_python(ops, noise_table, tmp_path, monkeypatch):
+def test_an_exception_in_a_worker_reaches_python(fresh, tmp_path, monkeypatch):
     # With sticky actions the ROM is loaded for every episode. Here it is gone by then.
     rom = tmp_path / "double_dunk.bin"
     shutil.copyfile(rom_path("double_dunk"), rom)
     monkeypatch.setattr("neurozoo.evaluation.native.rom_path", lambda game: rom)
-    layout = get_network("small").layout(18)
-    with NativeEvaluator(
-        ops=ops, noise=noise_table, layout=layout, game="double_dunk", protocol=MACHADO, threads=1
-    ) as evaluator:
+    with fresh(game="double_dunk", protocol=MACHADO) as evaluator:
         play(evaluator, {0: Episode(Genome(1), 0, 0, 8)})
         evaluator.pin([Genome(1)])
         evaluator.trace(Episode(Genome(1), 0, 0, 8))
@@ -345,9 +351,8 @@ print(complaint(lambda: make(5000)))
 # ---- close
 
 
-def test_closing_while_50_long_episodes_run_waits_for_none_of_them(ops, noise_table):
-    layout = get_network("large").layout(3)
-    evaluator = NativeEvaluator(ops=ops, noise=noise_table, layout=layout, game="freeway", protocol=UBER, threads=4)
+def test_closing_while_50_long_episodes_run_waits_for_none_of_them(fresh):
+    evaluator = fresh(model="large", game="freeway", threads=4)
     episodes = {i: Episode(Genome(i), 1, 0, UBER.max_frames) for i in range(50)}
     begin = time.monotonic()
     evaluator.submit({0: episodes[0]})
@@ -362,23 +367,19 @@ def test_closing_while_50_long_episodes_run_waits_for_none_of_them(ops, noise_ta
     assert psutil.Process().num_threads() <= threads - 4
 
 
-def test_closing_twice_is_no_error_and_leaving_a_with_block_closes(ops, noise_table):
-    layout = get_network("small").layout(18)
-    with NativeEvaluator(ops=ops, noise=noise_table, layout=layout, game="frostbite", protocol=UBER) as evaluator:
+def test_closing_twice_is_no_error_and_leaving_a_with_block_closes(fresh):
+    with fresh() as evaluator:
         evaluator.submit({0: Episode(Genome(1), 1, 0, UBER.max_frames)})
     evaluator.close()
     with pytest.raises(NeurozooError, match=r"^The evaluator is closed\.$"):
         evaluator.submit({1: Episode(Genome(1), 1, 0, 8)})
 
 
-def test_a_forgotten_evaluator_ends_its_threads(ops, noise_table):
-    layout = get_network("small").layout(18)
+def test_a_forgotten_evaluator_ends_its_threads(fresh):
     process = psutil.Process()
 
     def forget():
-        evaluator = NativeEvaluator(
-            ops=ops, noise=noise_table, layout=layout, game="frostbite", protocol=UBER, threads=3
-        )
+        evaluator = fresh(threads=3)
         evaluator.submit({0: Episode(Genome(1), 1, 0, UBER.max_frames)})
         return process.num_threads()
 
@@ -406,14 +407,11 @@ builtins.kept.submit({n: Episode(Genome(n), 1, 0, 108_000) for n in range(500)})
     assert not [line for line in ended.stderr.splitlines() if "Error" in line or "Exception" in line]
 
 
-def test_evaluators_leave_no_threads_and_no_memory_behind(ops, noise_table):
+def test_evaluators_leave_no_threads_and_no_memory_behind(fresh):
     process = psutil.Process()
-    layout = get_network("large").layout(18)
 
     def use():
-        with NativeEvaluator(
-            ops=ops, noise=noise_table, layout=layout, game="frostbite", protocol=UBER, threads=2
-        ) as evaluator:
+        with fresh(model="large", threads=2) as evaluator:
             evaluator.pin([Genome(i) for i in range(4)])  # 65 MB
             play(evaluator, {i: Episode(Genome(i), 1, 0, 8) for i in range(4)})
 
@@ -425,12 +423,9 @@ def test_evaluators_leave_no_threads_and_no_memory_behind(ops, noise_table):
     assert private_memory(process) - memory < 30e6
 
 
-def test_parents_take_memory_only_while_they_are_played(ops, noise_table):
+def test_parents_take_memory_only_while_they_are_played(fresh):
     process = psutil.Process()
-    layout = get_network("large").layout(18)
-    with NativeEvaluator(
-        ops=ops, noise=noise_table, layout=layout, game="frostbite", protocol=UBER, threads=2
-    ) as evaluator:
+    with fresh(model="large", threads=2) as evaluator:
 
         def generation(parents):
             evaluator.pin(parents)

@@ -195,30 +195,6 @@ def test_an_unrolled_lstm_equals_a_stepwise_one_with_resets(recurrent):
     np.testing.assert_allclose(np.asarray(baseline), expected_baseline, atol=1e-5)
 
 
-def test_nothing_before_a_first_step_reaches_what_follows(recurrent):
-    layout, _, model = recurrent
-    inputs = sequence(5, 2)
-    is_first = np.zeros((5, 2), bool)
-    is_first[3] = True
-    state = [np.zeros((2, *shape), np.float32) for shape in layout.state_shapes]
-    other = [each.copy() for each in inputs]
-    other[0][:3] = 0.5
-    one, another = (np.asarray(layout.unroll(model, each, is_first, state)[0]) for each in (inputs, other))
-    assert np.abs(one[:3] - another[:3]).max() > 1e-3
-    np.testing.assert_array_equal(one[3:], another[3:])
-
-
-def test_the_reward_is_clipped_and_the_action_matters():
-    layout = get_keras_network("impala_shallow").layout(5, TINY)
-    model = layout.keras_model(layout.draw(np.random.default_rng(3)))
-    observations = np.tile(sequence(1, 1)[0][0], (4, 1, 1, 1))
-    logits, _ = model([observations, np.int32([1, 1, 1, 2]), np.float32([1, 9, 0, 1])])
-    logits = np.asarray(logits)
-    np.testing.assert_allclose(logits[0], logits[1], atol=1e-6)
-    assert np.abs(logits[0] - logits[2]).max() > 1e-3
-    assert np.abs(logits[0] - logits[3]).max() > 1e-3
-
-
 def test_the_inputs_of_the_heads_are_features_then_reward_then_action():
     layout = get_keras_network("impala_shallow").layout(4, TINY)
     theta = layout.draw(np.random.default_rng(3))

@@ -19,36 +19,23 @@ _MEMORY = re.compile(r"\d+(\.\d+)?([kMGTP]i?B?|B)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class ClusterSettings:
-    """Number and place of the workers, and the options of their jobs.
+    """Number and place of the workers, and the options of their jobs. Empty texts stand for the scheduler's defaults.
 
-    Attributes:
-        cluster: `local` (processes on this machine), `sge`, `slurm`, or the address of a running scheduler, such as
-            `tls://node7:8786`.
-        workers: Most workers at a time; in `sge` and `slurm` each is a job. Ignored for an address.
-        least_workers: Number of workers that stay when there is little to do.
-        threads: Number of episodes at once in each worker.
-        memory: Memory of each job, such as `8GB`. Passed to Slurm only; for Grid Engine use `directives`.
-        walltime: Time limit of a job, in the scheduler's format; empty for the default.
-        queue: Queue or partition; empty for the default.
-        account: Account (Slurm) or project (Grid Engine); empty for the default.
-        directives: More options of qsub or sbatch, such as `-pe smp 8; -l h_vmem=2G`, with semicolons between them.
-        interface: Network interface that scheduler and workers use, such as `ib0`; empty for the default.
-        ca_file: For an address: file with the certificate of the authority.
-        certificate: For an address: file with our certificate.
-        key: For an address: file with our private key.
+    Raises:
+        NeurozooError: A value is not allowed, or the connection to an address would not be encrypted.
     """
 
-    cluster: str
-    workers: int = 2
-    least_workers: int = 1
-    threads: int = 1
-    memory: str = "4GB"
-    walltime: str = ""
-    queue: str = ""
-    account: str = ""
-    directives: str = ""
-    interface: str = ""
-    ca_file: str = ""
+    cluster: str  # local (on this machine), sge, slurm, or the address of a running scheduler, such as tls://node7:8786
+    workers: int = 2  # at most; in `sge` and `slurm` each is a job. Ignored for an address
+    least_workers: int = 1  # that stay when there is little to do
+    threads: int = 1  # episodes at once in each worker
+    memory: str = "4GB"  # of each job. Passed to Slurm only; for Grid Engine use `directives`
+    walltime: str = ""  # time limit of a job, in the scheduler's format
+    queue: str = ""  # or partition
+    account: str = ""  # (Slurm) or project (Grid Engine)
+    directives: str = ""  # more options of qsub or sbatch, such as `-pe smp 8; -l h_vmem=2G`
+    interface: str = ""  # of the network, for scheduler and workers, such as `ib0`
+    ca_file: str = ""  # for an address: the authority's certificate, our own, and our private key
     certificate: str = ""
     key: str = ""
 

@@ -17,27 +17,16 @@ UNKNOWN = math.nan
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU, or a part of one.
+    """A GPU, or a part of one."""
 
-    Attributes:
-        name: As in CUDA_VISIBLE_DEVICES, with CUDA_DEVICE_ORDER=PCI_BUS_ID: a number; of a part, its UUID.
-        uuid: Such as `GPU-1c9d...`, or `MIG-1c9d...` for a part.
-        product: Such as `NVIDIA A100-SXM4-40GB`.
-        memory: Share of its memory in use; NaN if unknown.
-        load: Share of time in which it was busy lately; NaN if unknown, as for all parts.
-        users: Its processes, such as `python3 4711`.
-        parts: The parts into which it is divided.
-        is_divided: Whether it can be used in parts only; perhaps it has none yet.
-    """
-
-    name: str
-    uuid: str
-    product: str
-    memory: float = UNKNOWN
-    load: float = UNKNOWN
-    users: tuple[str, ...] = ()
-    parts: tuple["Gpu", ...] = ()
-    is_divided: bool = False
+    name: str  # as in CUDA_VISIBLE_DEVICES, with CUDA_DEVICE_ORDER=PCI_BUS_ID: a number; of a part, its UUID
+    uuid: str  # such as `GPU-1c9d...`, or `MIG-1c9d...` for a part
+    product: str  # such as `NVIDIA A100-SXM4-40GB`
+    memory: float = UNKNOWN  # share of its memory in use
+    load: float = UNKNOWN  # share of time in which it was busy lately; unknown for all parts
+    users: tuple[str, ...] = ()  # its processes, such as `python3 4711`
+    parts: tuple["Gpu", ...] = ()  # into which it is divided
+    is_divided: bool = False  # whether it can be used in parts only; perhaps it has none yet
 
 
 def list_gpus() -> tuple[list[Gpu], str]:

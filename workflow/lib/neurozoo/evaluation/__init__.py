@@ -22,21 +22,13 @@ DEFAULT_SLOTS = 256  # number of episodes that the batched engine plays at once
 
 @dataclass(frozen=True)
 class Episode:
-    """An episode to play.
-
-    Attributes:
-        genome: The genome that plays.
-        noops: Number of single-frame no-ops at the start.
-        seed: Seed of the environment: sticky actions, random frame skips, random worlds.
-        max_frames: Most frames after the start; then the episode is truncated.
-        action_noise: Standard deviation of Gaussian noise on continuous actions (only in Gymnasium's environments).
-    """
+    """An episode to play."""
 
     genome: Genome
-    noops: int
-    seed: int
-    max_frames: int
-    action_noise: float = 0.0
+    noops: int  # single-frame no-ops at the start
+    seed: int  # of the environment: sticky actions, random frame skips, random worlds
+    max_frames: int  # after the start; then the episode is truncated
+    action_noise: float = 0.0  # standard deviation of noise on continuous actions (only in Gymnasium's environments)
 
 
 @dataclass(frozen=True)
@@ -44,22 +36,17 @@ class EpisodeResult:
     """The result of an episode.
 
     Attributes:
-        score: Sum of the raw rewards.
-        steps: Number of steps.
-        frames: Number of emulator frames after the start.
-        seconds: Wall time of the episode.
-        sign_score: Sum of the signs of the steps' rewards.
         behaviour: Description of the episode, if the evaluator records one. `ram`: uint8, (steps, 128), the memory
             after every step. `final_position`: float32, (rows, coordinates): one row (x, y) in the hard maze, one row
             (column, row, level) per attempt in the river crossing task. `observation_sums` (only in Gymnasium's
             environments): float64, (2, numbers), the sums of all observations and of their squares.
     """
 
-    score: float
+    score: float  # sum of the raw rewards
     steps: int
-    frames: int
-    seconds: float = 0.0
-    sign_score: float = 0.0
+    frames: int  # of the emulator, after the start
+    seconds: float = 0.0  # wall time
+    sign_score: float = 0.0  # sum of the signs of the steps' rewards
     behaviour: np.ndarray | None = field(default=None, compare=False)
 
 

@@ -27,15 +27,10 @@ from neurozoo.networks.description import Layout
 
 
 class Usage(NamedTuple):
-    """Counters of an evaluator since its start.
+    """Counters of an evaluator since its start."""
 
-    Attributes:
-        decisions: Steps of all environments.
-        world_seconds: Wall time in which at least one environment was stepped.
-    """
-
-    decisions: int
-    world_seconds: float
+    decisions: int  # steps of all environments
+    world_seconds: float  # wall time in which at least one environment was stepped
 
 
 @dataclass

@@ -68,10 +68,6 @@ class SharedEvaluator:
 
     One waiting thread receives the results for all. Other genomes are pinned, and another reference is set, only when
     no episode of the old ones runs, so that any evaluator works.
-
-    Attributes:
-        users: Number of tasks that use it.
-        used: Time of the last use, as of `time.monotonic`.
     """
 
     def __init__(self, job: EvaluationJob, threads: int) -> None:
@@ -83,8 +79,8 @@ class SharedEvaluator:
         self._open: set[int] = set()
         self._done: dict[int, EpisodeResult] = {}
         self._is_receiving = False
-        self.users = 0
-        self.used = time.monotonic()
+        self.users = 0  # tasks
+        self.used = time.monotonic()  # for the last time
 
     def play(
         self, parents: Parents, reference: np.ndarray | None, episodes: dict[int, Episode]

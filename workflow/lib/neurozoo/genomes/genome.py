@@ -36,17 +36,10 @@ class Mutation(NamedTuple):
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights that do not come from the noise table, such as those of an evolution strategy.
+    """Weights that do not come from the noise table, such as those of an evolution strategy."""
 
-    Two of them are equal if their digests are.
-
-    Attributes:
-        digest: SHA-256 of the numbers.
-        theta: float32, shape (parameters,), read-only.
-    """
-
-    digest: str
-    theta: np.ndarray = field(compare=False, repr=False)
+    digest: str  # SHA-256 of the numbers, by which weights are compared
+    theta: np.ndarray = field(compare=False, repr=False)  # float32, shape (parameters,), read-only
 
     @classmethod
     def of(cls, theta: np.ndarray) -> "Weights":

@@ -97,17 +97,11 @@ def too_small_for(network: str, observation_shape: tuple[int, int, int]) -> Neur
 
 @dataclass(frozen=True)
 class Layout:
-    """A network for a given number of actions and observation shape, with the place of each parameter.
-
-    Attributes:
-        network: The description.
-        num_actions: Outputs of the last layer.
-        observation_shape: (height, width, channels) of the input; a vector of n numbers is (1, 1, n).
-    """
+    """A network for a given number of actions and observation shape, with the place of each parameter."""
 
     network: Network
-    num_actions: int
-    observation_shape: tuple[int, int, int] = OBSERVATION_SHAPE
+    num_actions: int  # outputs of the last layer
+    observation_shape: tuple[int, int, int] = OBSERVATION_SHAPE  # a vector of n numbers is (1, 1, n)
 
     @cached_property
     def layers(self) -> tuple[PlacedLayer, ...]:

@@ -122,13 +122,7 @@ class KerasNetwork:
 
 @dataclass(frozen=True)
 class KerasLayout:
-    """A Keras network for a given number of actions and observation shape. It has the interface of `Layout`.
-
-    Attributes:
-        network: The description.
-        num_actions: Outputs of the head for actions.
-        observation_shape: (height, width, channels) of the input.
-    """
+    """A Keras network for a given number of actions and observation shape. It has the interface of `Layout`."""
 
     network: KerasNetwork
     num_actions: int

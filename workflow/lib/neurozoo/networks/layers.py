@@ -94,19 +94,12 @@ class Layer:
 
 @dataclass(frozen=True)
 class PlacedLayer:
-    """A layer with its shapes and its place in the parameter vector.
-
-    Attributes:
-        layer: The description.
-        in_shape: (height, width, channels); dense layers see (1, 1, inputs), flattened row-major.
-        out_shape: (height, width, channels); dense layers give (1, 1, units).
-        start: Index of the first parameter.
-    """
+    """A layer with its shapes and its place in the parameter vector."""
 
     layer: Layer
-    in_shape: tuple[int, int, int]
-    out_shape: tuple[int, int, int]
-    start: int
+    in_shape: tuple[int, int, int]  # (height, width, channels); dense layers see (1, 1, inputs), flattened row-major
+    out_shape: tuple[int, int, int]  # (height, width, channels); dense layers give (1, 1, units)
+    start: int  # index of the first parameter
 
     @property
     def weight_shape(self) -> tuple[int, ...]:
