@@ -302,38 +302,16 @@ def test_receive_ends_in_time_and_waits_if_nothing_is_queued(quick):
     assert set(quick.receive(timeout=600)) == {7}
 
 
-def test_close_stops_running_episodes_and_a_closed_evaluator_is_refused(engines):
+def test_close_stops_running_episodes(engines):
     evaluator = engines(BatchedEvaluator, slots=2)
     evaluator.pin(PARENTS)
     evaluator.submit({0: Episode(PARENTS[0], 1, 0, 400_000)})
     assert evaluator.receive(timeout=0.0) == {}
     evaluator.close()
-    for act in (
-        lambda: evaluator.receive(timeout=1),
-        lambda: evaluator.submit({}),
-        lambda: evaluator.pin([Genome(1)]),
-        lambda: evaluator.trace(Episode(PARENTS[0], 1, 0, 8)),
-    ):
-        with pytest.raises(NeurozooError, match=r"^The evaluator is closed\.$"):
-            act()
     evaluator.close()
 
 
 # ---- errors
-
-
-def test_a_failure_where_weights_are_made_stays_too(engines, monkeypatch):
-    evaluator = engines(BatchedEvaluator, slots=2)
-    evaluator.pin(PARENTS)
-
-    def fail(*given):
-        raise MemoryError("the device is full")
-
-    monkeypatch.setattr(SlotNetworks, "on_device", fail)
-    evaluator.submit({1: Episode(PARENTS[0], 1, 0, 8)})
-    for _ in range(2):
-        with pytest.raises(MemoryError, match="device is full"):
-            evaluator.receive(timeout=600)
 
 
 def test_an_exception_in_a_world_reaches_python_and_stays(engines, tmp_path, monkeypatch):
@@ -356,7 +334,6 @@ def test_an_exception_in_a_world_reaches_python_and_stays(engines, tmp_path, mon
         (Episode(Genome(Weights.of(np.zeros(1_008_450))), 1, 0, 100), "genome or its parent must be pinned first"),
         (Episode(Genome(249_000_000), 1, 0, 100), "index 249,000,000 lies outside the noise table"),
         (Episode(PARENTS[0].mutated(249_000_000, 0.1), 1, 0, 100), "index 249,000,000 lies outside the noise table"),
-        (Episode(PARENTS[0], 1, 0, 0), "An episode needs at least 1 frame"),
     ],
 )
 def test_an_episode_that_cannot_be_played_is_refused_and_none_of_its_batch_is_queued(quick, episode, complaint):
@@ -366,14 +343,10 @@ def test_an_episode_that_cannot_be_played_is_refused_and_none_of_its_batch_is_qu
     assert quick.receive(timeout=0.1) == {}
 
 
-def test_genomes_that_do_not_fit_are_refused_and_the_pinned_ones_stay(quick):
+def test_a_genome_that_does_not_fit_is_refused_and_the_pinned_ones_stay(quick):
     quick.pin(PARENTS)
-    for genome, complaint in (
-        (Genome(249_000_000), "lies outside the noise table"),
-        (Genome(Weights.of(np.zeros(7))), r"has 1,008,450 parameters, but got weights of shape \(7,\)"),
-    ):
-        with pytest.raises(NeurozooError, match=complaint):
-            quick.pin([genome])
+    with pytest.raises(NeurozooError, match="lies outside the noise table"):
+        quick.pin([Genome(249_000_000)])
     assert quick.parameters(PARENTS[2]).shape == (1_008_450,)
 
 
@@ -381,7 +354,6 @@ def test_genomes_that_do_not_fit_are_refused_and_the_pinned_ones_stay(quick):
     ("changes", "complaint"),
     [
         ({"slots": 3}, r"^The number of slots should be even and at least 2, but got 3\.$"),
-        ({"slots": 0}, r"^The number of slots should be even and at least 2, but got 0\.$"),
         ({"threads": 0}, "needs at least 1 thread"),
         ({"behaviour": "final_position"}, "does not have the behaviour 'final_position'"),
         (
@@ -393,14 +365,6 @@ def test_genomes_that_do_not_fit_are_refused_and_the_pinned_ones_stay(quick):
 def test_what_does_not_fit_together_is_refused(engines, changes, complaint):
     with pytest.raises(NeurozooError, match=complaint):
         engines(BatchedEvaluator, **{"slots": 2, **changes})
-
-
-def test_a_network_for_another_game_is_refused(engines):
-    small = layout_of("frostbite", "small", protocol_of("frostbite")).network
-    with pytest.raises(NeurozooError, match=r"should take observations of 84 x 84 x 4, but takes 20 x 20 x 12\.$"):
-        engines(BatchedEvaluator, slots=2, layout=small.layout(18, (20, 20, 12)))
-    with pytest.raises(NeurozooError, match=r"^The network has 3 outputs, but the game has 18 actions\.$"):
-        engines(BatchedEvaluator, slots=2, layout=small.layout(3))
 
 
 def test_the_number_of_slots_that_would_fit_is_told_and_fits(engines, monkeypatch):

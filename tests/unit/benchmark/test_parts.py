@@ -7,7 +7,8 @@ import pytest
 from neurozoo.benchmark.parts import count_multiply_adds, measure_parts, observations_of
 from neurozoo.benchmark.workload import make_workload
 from neurozoo.errors import NeurozooError
-from neurozoo.networks.description import Layer, Layout, Network
+from neurozoo.networks.description import Layout, Network
+from neurozoo.networks.layers import Layer
 
 
 def layout_with(*layers, observation_shape=(4, 4, 1)):

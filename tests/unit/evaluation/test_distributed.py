@@ -256,10 +256,6 @@ def test_tasks_are_longer_where_there_would_be_too_many_for_the_scheduler():
     assert 2000 / (size * 0.1) == pytest.approx(MOST_TASKS_PER_SECOND, rel=0.02)
 
 
-def test_tasks_have_one_episode_while_its_length_is_unknown():
-    assert task_size(10**6, slots=16, seconds=float("inf")) == 1
-
-
 def sizes_of(unsent, **cluster):
     sizes = []
     while unsent:

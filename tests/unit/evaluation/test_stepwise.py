@@ -8,7 +8,7 @@ from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, make_evaluator, play, trace_episode
 from neurozoo.evaluation.stepwise import StepwiseEvaluator
-from neurozoo.genomes.genome import Genome, Mutation, Weights, decode
+from neurozoo.genomes.genome import Genome, Mutation, decode
 from neurozoo.genomes.noise_table import open_noise_table
 from neurozoo.networks.numpy_networks import plain_network
 
@@ -66,15 +66,6 @@ def test_a_frame_limit_ends_an_episode(small_noise_table):
     assert (result.steps, result.score) == (3, 3.0)
 
 
-def test_weights_that_do_not_come_from_the_noise_table_can_be_pinned(small_noise_table):
-    evaluator = made(small_noise_table, "gym.CartPole-v1", "simple")
-    evaluator.pin([PARENT])
-    center = Genome(Weights.of(evaluator.parameters(PARENT)))
-    evaluator.pin([center, PARENT])
-    first, second = play(evaluator, {0: Episode(PARENT, 0, 1, 500), 1: Episode(center, 0, 1, 500)}).values()
-    assert (first.score, first.steps) == (second.score, second.steps)
-
-
 def test_results_come_one_by_one_and_closing_drops_the_rest(small_noise_table):
     evaluator = made(small_noise_table, "gym.CartPole-v1", "simple")
     evaluator.pin([PARENT])
@@ -103,12 +94,6 @@ def test_what_does_not_fit_is_refused(small_noise_table, game, model, behaviour,
             ops="unused", noise=small_noise_table, game=game, layout=layout_of(game, model, protocol),
             protocol=protocol, behaviour=behaviour,
         )  # fmt: skip
-
-
-def test_an_episode_of_a_genome_that_is_not_pinned_is_refused(small_noise_table):
-    evaluator = made(small_noise_table, "gym.CartPole-v1", "simple")
-    with pytest.raises(NeurozooError, match="must be pinned first"):
-        evaluator.submit({0: Episode(CHILD, 0, 0, 10)})
 
 
 @pytest.mark.parametrize("model", ["small", "large", "nature"])

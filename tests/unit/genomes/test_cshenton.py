@@ -24,12 +24,6 @@ def mutated():
 # Section 7.2 of the specification, printed with eight decimals or more: half of the last one.
 
 
-def test_initial_weights_are_the_published_ones():
-    conv1, _, dense1, _ = parts(initial_weights(18), 18)
-    np.testing.assert_allclose(conv1[:4], [0.05974424, -0.02976873, 0.07587136, 0.16202752], rtol=0, atol=5.1e-9)
-    np.testing.assert_allclose(dense1[:2], [0.0062975953, -0.0031378998], rtol=0, atol=5.1e-10)
-
-
 def test_all_layers_begin_with_the_same_numbers_but_for_their_scale():
     sigmas = [0.116368667, 0.100778222, 0.0122663345, 0.100778222]
     for weights, sigma in zip(parts(initial_weights(18), 18), sigmas, strict=True):
@@ -48,10 +42,6 @@ def test_initial_weights_do_not_depend_on_what_ran_before():
     tf.random.truncated_normal((10,), seed=1234)
     tf.raw_ops.TruncatedNormal(shape=[10], dtype=tf.float32, **cshenton.TENSORFLOW_SEEDS)
     np.testing.assert_array_equal(initial_weights(6), before)
-
-
-def test_weights_are_counted_as_published():
-    assert len(initial_weights(18)) == 4_439_552
 
 
 # Section 7.3.
@@ -92,12 +82,6 @@ def test_the_frostbite_genome_has_the_published_sums_and_deviations(config_dir):
         assert weights.astype(float).sum() == pytest.approx(total, abs=5.1e-7)
     for weights, deviation in zip(layers, [0.109489916, 0.096712582, 0.037299256, 0.095438660], strict=True):
         assert weights.astype(float).std() == pytest.approx(deviation, abs=5.1e-9)
-
-
-def test_decoding_leaves_the_initial_weights_alone():
-    before = initial_weights(3).copy()
-    decode_seeds([1], 3)
-    np.testing.assert_array_equal(initial_weights(3), before)
 
 
 @pytest.mark.parametrize("seeds", [[], "12", None, 7, [1.0], [True], [-1], [2**32], ["1"], [1, None], [[1]]])

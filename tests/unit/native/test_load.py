@@ -8,8 +8,6 @@ from neurozoo.files import sha256_of
 from neurozoo.native import check_ops, load_ops
 from neurozoo.native.sources import SOURCES, hash_sources
 
-OPS = ["evaluator", "reference", "hold", "parameters", "submit", "receive", "trace"]
-
 
 @pytest.fixture
 def library(ops, tmp_path):
@@ -19,7 +17,7 @@ def library(ops, tmp_path):
     path = tmp_path / "libneurozoo_ops.so"
     shutil.copyfile(ops, path)
     facts = {"tensorflow": tf.__version__, "march": "x86-64-v3", "sources_sha256": hash_sources(SOURCES)}
-    write_facts(path, **facts, sha256=sha256_of(path))
+    write_facts(path, **facts, instructions=["avx"], sha256=sha256_of(path))
     return path
 
 
@@ -27,12 +25,6 @@ def write_facts(library, **changes):
     path = library.with_name("build.json")
     facts = json.loads(path.read_text()) if path.exists() else {}
     path.write_text(json.dumps(facts | changes))
-
-
-def test_the_library_has_all_ops_and_is_loaded_once(ops):
-    module = load_ops(ops)
-    assert all(callable(getattr(module, f"neurozoo_{name}")) for name in OPS)
-    assert load_ops(str(ops)) is module
 
 
 def test_a_missing_library_says_how_to_build_it(tmp_path):
@@ -46,10 +38,13 @@ def test_a_missing_build_json_says_how_to_get_it(library):
         load_ops(library)
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "\x00"])
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", "instructions"])
 def test_a_damaged_build_json_says_how_to_mend_it(library, content):
-    library.with_name("build.json").write_text(content)
-    with pytest.raises(NeurozooError, match=r"build\.json .*Build it again: snakemake"):
+    if content == "instructions":
+        write_facts(library, instructions=None)
+    else:
+        library.with_name("build.json").write_text(content)
+    with pytest.raises(NeurozooError, match=r"(build\.json|is damaged).*Build it again: snakemake"):
         load_ops(library)
 
 
@@ -63,13 +58,6 @@ def test_other_sources_are_noticed_before_anything_is_loaded(library, sources_sh
     for function in (load_ops, check_ops):
         with pytest.raises(NeurozooError, match=sentence):
             function(library)
-
-
-def test_a_build_json_from_before_there_was_a_hash_of_sources_counts_as_other_sources(library):
-    path = library.with_name("build.json")
-    path.write_text(json.dumps({k: v for k, v in json.loads(path.read_text()).items() if k != "sources_sha256"}))
-    with pytest.raises(NeurozooError, match="was built from other sources"):
-        check_ops(library)
 
 
 def test_a_library_that_fits_its_sources_passes_and_gives_its_facts(library):
@@ -123,7 +111,7 @@ def test_a_library_whose_instructions_are_there_is_loaded(library, monkeypatch, 
     assert load_ops(library) == f"loaded {library}"
 
 
-@pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 0.999])
+@pytest.mark.parametrize("share", [0.0, 0.5])
 def test_a_cut_library_is_a_sentence_and_not_the_end_of_the_process(library, share):
     content = library.read_bytes()
     library.write_bytes(content[: int(share * len(content))])

@@ -43,10 +43,3 @@ def test_a_line_that_is_another_is_told_and_no_file_is_changed(tmp_path):
         apply_patch(PATCH, tmp_path)
     assert "zweite" in (tmp_path / "one.txt").read_text()
     assert (tmp_path / "deep" / "two.txt").read_text() == "alone\n"
-
-
-def test_a_file_that_ends_too_early_is_told(tmp_path):
-    write_files(tmp_path)
-    (tmp_path / "one.txt").write_text("first\nsecond\nthird\n")
-    with pytest.raises(NeurozooError, match="line 6 should be 'sixth'"):
-        apply_patch(PATCH, tmp_path)

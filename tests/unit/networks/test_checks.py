@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from neurozoo.errors import NeurozooError
-from neurozoo.networks.catalogue import ARCHITECTURES, architecture_digest
-from neurozoo.networks.checks import by_name
-from neurozoo.networks.description import Layer, Network
+from neurozoo.networks.catalogue import ARCHITECTURES, architecture_digest, by_name
+from neurozoo.networks.description import Network
 from neurozoo.networks.keras_networks import KerasNetwork
+from neurozoo.networks.layers import Layer
 
 DIGESTS = Path(__file__).with_name("digests.json")
 CONV = Layer("conv1", "conv", 8, kernel=8, stride=4)

@@ -1,6 +1,3 @@
-import dataclasses
-import math
-
 import numpy as np
 import pytest
 from neurozoo.errors import NeurozooError
@@ -69,21 +66,13 @@ def test_the_table_above_knows_every_network():
 
 def test_parameters_of_the_large_network_are_at_the_published_places():
     layout = get_network("large").layout(18)
-    assert [(placed.layer.name, placed.weight_offset, placed.bias_offset) for placed in layout.layers] == [
+    assert [(placed.layer.name, placed.offset("w"), placed.offset("b")) for placed in layout.layers] == [
         ("conv1", 0, 8192),
         ("conv2", 8224, 40992),
         ("conv3", 41056, 77920),
         ("fc", 77984, 4042912),
         ("out", 4043424, 4052640),
     ]
-
-
-def test_the_recurrent_layer_comes_second_and_has_no_bias():
-    layout = get_network("recurrent_large").layout(18)
-    recurrent = layout.layers[1]
-    assert (recurrent.layer.name, recurrent.weight_offset, recurrent.bias_offset) == ("recu1", 8224, -1)
-    assert recurrent.weight_shape == (3, 3, 32, 32)
-    assert layout.layers[2].weight_offset == 8224 + 3 * 3 * 32 * 32
 
 
 @pytest.mark.parametrize(
@@ -113,6 +102,8 @@ def test_initial_weights_have_the_published_scale_and_biases_none(model, scales)
 @pytest.mark.parametrize(
     ("model", "scales"),
     [
+        # Section 7.2 of the specification: sqrt(1.3 * 2 / fan in).
+        ("cshenton", [0.116368667, 0.100778222, 0.0122663345, 0.100778222]),
         ("large_dqn", [33.94, 27.71, 24, 64.25, 1.628]),  # stated with four digits
         ("small_dqn", [25.30, 19.60, 45.43, 1.170]),
         # By hand: sqrt(2 / ((4 + 16) * 64)), sqrt(2 / ((16 + 32) * 16)), sqrt(2 / (3,872 + 256)), sqrt(2 / 274)
@@ -123,15 +114,8 @@ def test_initial_weights_have_the_published_scale_and_biases_none(model, scales)
     ],
 )
 def test_other_initial_weights_have_the_stated_scale(model, scales):
-    placed = get_network(model).layout(18).layers
+    placed = get_network(model).layout(18, (210, 160, 3) if model == "cshenton" else ATARI).layers
     assert [float(layer.scale) for layer in placed] == pytest.approx(scales, rel=5e-4)
-
-
-def test_the_scales_of_cshenton_are_the_published_sigmas():
-    # Section 7.2 of the specification: sqrt(1.3 * 2 / fan in).
-    placed = get_network("cshenton").layout(18, (210, 160, 3)).layers
-    sigmas = [0.116368667, 0.100778222, 0.0122663345, 0.100778222]
-    assert [float(layer.scale) for layer in placed] == pytest.approx(sigmas, rel=1e-7)
 
 
 def test_iotas_and_gates_start_as_noise_gains_at_one_and_offsets_at_zero():
@@ -145,6 +129,14 @@ def test_iotas_and_gates_start_as_noise_gains_at_one_and_offsets_at_zero():
     for layer in ("conv1", "conv2", "fc"):
         assert set(arrays[f"{layer}/gain"]) == {1.0}
         assert set(arrays[f"{layer}/offset"]) == set(arrays[f"{layer}/b"]) == {0.0}
+
+
+@pytest.mark.parametrize(
+    ("model", "sides"), [("large", (21, 11, 11, 1, 1)), ("nature", (20, 9, 7, 1, 1)), ("simple_dqn", (20, 9, 7, 1, 1))]
+)
+def test_pictures_of_84_pixels_shrink_as_published(model, sides):
+    shapes = [placed.out_shape for placed in get_network(model).layout(18).layers]
+    assert shapes == [(side, side, units) for side, units in zip(sides, (32, 64, 64, 512, 18), strict=True)]
 
 
 @pytest.mark.parametrize("model", ["small_normalised", "dense_tanh"])
@@ -174,6 +166,8 @@ def test_the_weights_of_each_unit_are_scaled_to_one_length(model):
             "fc/w fc/b fc/offset fc/gain out/w out/b",
         ),
         ("cshenton", "conv1/w conv2/w fc/w out/w"),
+        ("simple_dqn", "conv1/w conv2/w conv3/w fc/w out/w"),
+        ("recurrent_large", "conv1/w conv1/b recu1/w conv2/w conv2/b conv3/w conv3/b fc/w fc/b out/w out/b"),
         ("river_test", "recu1/w fc/w fc/b out/w out/b"),
         (
             "recurrent_large_iotas",
@@ -199,22 +193,6 @@ def test_gates_round_halves_to_even_and_stop_at_the_width_of_the_map():
     assert recurrent.gate_cycles(gates).tolist() == [0, 0, 2, 2, 4, 3, 15, 16, 16]
 
 
-def test_images_shrink_from_84_over_21_to_11():
-    shapes = [placed.out_shape for placed in get_network("large").layout(18).layers]
-    assert shapes == [(21, 21, 32), (11, 11, 64), (11, 11, 64), (1, 1, 512), (1, 1, 18)]
-
-
-@pytest.mark.parametrize("model", UNPADDED)
-def test_without_padding_images_shrink_from_84_over_20_and_9_to_7(model):
-    shapes = [placed.out_shape for placed in get_network(model).layout(6).layers]
-    assert shapes == [(20, 20, 32), (9, 9, 64), (7, 7, 64), (1, 1, 512), (1, 1, 6)]
-
-
-def test_simple_dqn_has_weights_only():
-    arrays = get_network("simple_dqn").layout(6).split(np.zeros(1_686_528, np.float32))
-    assert list(arrays) == ["conv1/w", "conv2/w", "conv3/w", "fc/w", "out/w"]
-
-
 def test_an_observation_smaller_than_the_kernels_is_refused():
     assert get_network("nature").layout(3, (36, 36, 1)).layers[2].out_shape == (1, 1, 64)
     for shape in ((36, 35, 1), (20, 20, 3), (4, 84, 1)):
@@ -222,19 +200,6 @@ def test_an_observation_smaller_than_the_kernels_is_refused():
             NeurozooError, match=f"observation of {shape[0]} x {shape[1]}. Choose a network with padding"
         ):
             get_network("nature").layout(3, shape)
-
-
-def test_a_parameter_vector_is_split_into_arrays_without_gap_or_overlap():
-    layout = get_network("recurrent_large").layout(6)
-    theta = np.arange(layout.parameter_count, dtype=np.float32)
-    arrays = layout.split(theta)
-    assert list(arrays) == [
-        "conv1/w", "conv1/b", "recu1/w", "conv2/w", "conv2/b", "conv3/w", "conv3/b", "fc/w", "fc/b", "out/w", "out/b",
-    ]  # fmt: skip
-    np.testing.assert_array_equal(np.concatenate([array.ravel() for array in arrays.values()]), theta)
-    assert arrays["conv1/w"].shape == (8, 8, 4, 32)
-    assert arrays["fc/w"].shape == (11 * 11 * 64, 512)
-    assert arrays["out/b"].shape == (6,)
 
 
 def test_weights_of_another_network_are_not_split():
@@ -265,13 +230,3 @@ def test_networks_are_found_by_our_name_and_by_the_published_one():
 def test_an_unknown_network_is_refused_with_the_nearest(name, hint):
     with pytest.raises(NeurozooError, match=f"network {name!r} is unknown{hint}.* Known: cells, .*large_dqn"):
         get_network(name)
-
-
-def test_descriptions_cannot_be_changed_by_accident():
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        NETWORKS["large"].layers[0].units = 7
-
-
-def test_fan_in_counts_all_but_the_outputs():
-    placed = get_network("large").layout(18).layers[1]
-    assert placed.scale == np.float32(1 / math.sqrt(4 * 4 * 32))

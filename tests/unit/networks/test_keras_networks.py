@@ -7,7 +7,6 @@ from neurozoo.environments.layouts import any_layout_of, layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import KERAS_NETWORKS, get_architecture, get_keras_network, get_network
-from neurozoo.networks.native_plan import native_plan
 
 TINY = (12, 10, 2)  # an observation small enough for slow twins
 
@@ -157,11 +156,6 @@ def test_gains_start_at_one_and_offsets_at_zero():
     np.testing.assert_allclose(matrix.T @ matrix, 2 * np.eye(3), atol=1e-5)
 
 
-def test_a_q_network_needs_room_for_its_kernels():
-    with pytest.raises(NeurozooError, match="'nature_layer_norm' has no padding"):
-        get_keras_network("nature_layer_norm").layout(3, (35, 36, 1))
-
-
 @pytest.fixture(scope="module")
 def recurrent():
     layout = get_keras_network("impala_deep_lstm").layout(5, TINY)
@@ -199,30 +193,6 @@ def test_an_unrolled_lstm_equals_a_stepwise_one_with_resets(recurrent):
     expected_logits, expected_baseline = stepwise(model, inputs, is_first, state)
     np.testing.assert_allclose(np.asarray(logits), expected_logits, atol=1e-5)
     np.testing.assert_allclose(np.asarray(baseline), expected_baseline, atol=1e-5)
-
-
-def test_nothing_before_a_first_step_reaches_what_follows(recurrent):
-    layout, _, model = recurrent
-    inputs = sequence(5, 2)
-    is_first = np.zeros((5, 2), bool)
-    is_first[3] = True
-    state = [np.zeros((2, *shape), np.float32) for shape in layout.state_shapes]
-    other = [each.copy() for each in inputs]
-    other[0][:3] = 0.5
-    one, another = (np.asarray(layout.unroll(model, each, is_first, state)[0]) for each in (inputs, other))
-    assert np.abs(one[:3] - another[:3]).max() > 1e-3
-    np.testing.assert_array_equal(one[3:], another[3:])
-
-
-def test_the_reward_is_clipped_and_the_action_matters():
-    layout = get_keras_network("impala_shallow").layout(5, TINY)
-    model = layout.keras_model(layout.draw(np.random.default_rng(3)))
-    observations = np.tile(sequence(1, 1)[0][0], (4, 1, 1, 1))
-    logits, _ = model([observations, np.int32([1, 1, 1, 2]), np.float32([1, 9, 0, 1])])
-    logits = np.asarray(logits)
-    np.testing.assert_allclose(logits[0], logits[1], atol=1e-6)
-    assert np.abs(logits[0] - logits[2]).max() > 1e-3
-    assert np.abs(logits[0] - logits[3]).max() > 1e-3
 
 
 def test_the_inputs_of_the_heads_are_features_then_reward_then_action():
@@ -268,11 +238,9 @@ def test_plain_keras_opens_a_saved_network_without_running_code(recurrent, tmp_p
         np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
 
 
-def test_a_native_plan_of_a_keras_network_is_refused():
-    layout = any_layout_of("pong", "impala_deep", protocol_of("pong", "machado2018"))
-    assert layout.num_actions == 18
+def test_a_keras_network_is_refused_where_a_chain_is_needed():
+    assert any_layout_of("pong", "impala_deep", protocol_of("pong", "machado2018")).num_actions == 18
     for ask in (
-        lambda: native_plan(layout),
         lambda: get_network("impala_deep"),
         lambda: layout_of("pong", "impala_deep", protocol_of("pong")),
     ):

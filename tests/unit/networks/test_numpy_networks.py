@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from neurozoo.networks.description import Layer, Network
+from neurozoo.networks.description import Network
+from neurozoo.networks.layers import Layer
 from neurozoo.networks.numpy_networks import dense_network, is_plain, plain_network
 
 CHANGES = [{}, {"gain": 0.5}, {"bias": False}, {"bias": False, "gain": 2.0}]

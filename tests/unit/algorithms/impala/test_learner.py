@@ -14,8 +14,8 @@ from neurozoo.compute.mpi import ALONE, Alone
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import get_keras_network
-from neurozoo.networks.description import Layer
 from neurozoo.networks.keras_networks import KerasNetwork
+from neurozoo.networks.layers import Layer
 from neurozoo.randomness import Purpose, generator
 from toys import Catch, Counting
 

@@ -12,8 +12,10 @@ from neurozoo.algorithms.impala.settings import ImpalaSettings
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.environments.vector import AtariVectorEnvironment
 from neurozoo.native import usable_ops
-from neurozoo.networks.description import Layout, PlacedLayer
-from neurozoo.networks.keras_networks import BLOCKS, KerasLayout
+from neurozoo.networks.description import Layout
+from neurozoo.networks.keras_networks import KerasLayout
+from neurozoo.networks.layers import PlacedLayer
+from neurozoo.networks.torso import BLOCKS
 
 MATRIX_SIZE = 2048  # of the matrix product that measures the peak rate
 EMULATOR_STEPS = 400

@@ -14,19 +14,12 @@ VCPUS_OF_CORE = 2  # of these instances, a vCPU is one of the two threads of a c
 
 @dataclass(frozen=True)
 class Price:
-    """The price of an instance, in USD per hour.
+    """The price of an instance, in USD per hour."""
 
-    Attributes:
-        instance: Such as `c5.18xlarge`.
-        vcpus: Number of its vCPUs.
-        spot: While nobody pays more.
-        on_demand: For as long as it is wanted.
-    """
-
-    instance: str
+    instance: str  # such as `c5.18xlarge`
     vcpus: int
-    spot: float
-    on_demand: float
+    spot: float  # while nobody pays more
+    on_demand: float  # for as long as it is wanted
 
 
 def read_prices() -> list[Price]:
@@ -37,11 +30,7 @@ def read_prices() -> list[Price]:
 
 
 def core_hours(frames: int, *, speed: float) -> float:
-    """Returns the hours that one core needs.
-
-    Args:
-        frames: Emulator frames.
-        speed: Frames per second of a core.
+    """Returns the hours that one core needs for emulator frames at a speed in frames per second.
 
     Raises:
         NeurozooError: One of them is not positive.

@@ -24,27 +24,16 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Plan:
-    """What `cloud up` makes.
+    """What `cloud up` makes."""
 
-    Attributes:
-        name: Of the stack.
-        region: Such as `eu-central-1`.
-        bucket: Name of the bucket; it is unique among those of all users of AWS.
-        image: For the jobs, made by `make image`.
-        cores: Most vCPUs at a time.
-        budget: USD per month, at which the alarm comes.
-        email: To which the alarm comes.
-        log_days: Days for which AWS keeps the jobs' logs.
-    """
-
-    name: str
-    region: str
-    bucket: str
-    image: str
-    cores: int
-    budget: int
-    email: str
-    log_days: int = 7
+    name: str  # of the stack
+    region: str  # such as `eu-central-1`
+    bucket: str  # its name is unique among those of all users of AWS
+    image: str  # for the jobs, made by `make image`
+    cores: int  # most vCPUs at a time
+    budget: int  # USD per month, at which the alarm comes
+    email: str  # to which the alarm comes
+    log_days: int = 7  # for which AWS keeps the jobs' logs
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", self.bucket):
@@ -106,13 +95,12 @@ def bring_up(plan: Plan, *, say: Say, dry_run: bool = False) -> None:
         with aws_errors(f"The stack {plan.name} cannot be made"):
             client.create_stack(
                 StackName=plan.name,
-                TemplateBody=template(),
+                TemplateBody=resources.files("neurozoo").joinpath("data/cloud.yaml").read_text(encoding="utf-8"),
                 Parameters=[{"ParameterKey": k, "ParameterValue": str(v)} for k, v in parameters.items()],
                 Capabilities=["CAPABILITY_IAM"],
                 OnFailure="DELETE",
             )
-    else:
-        assert found is not None
+    elif found:
         say(f"The stack {plan.name} is there already ({found['StackStatus']}) and stays as it is.")
     found = _wait(client, plan.name, say)
     if found is None or found["StackStatus"] not in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
@@ -124,7 +112,7 @@ def bring_up(plan: Plan, *, say: Say, dry_run: bool = False) -> None:
             f"cloudformation describe-stack-events --region {plan.region} --stack-name {plan.name}. "
             "Then: python -m neurozoo cloud down"
         )
-    made = {output["OutputKey"]: output["OutputValue"] for output in found["Outputs"]}
+    made = _outputs(found)
     Stack(plan.name, plan.region, made["Bucket"], made["Queue"], made["JobRole"], plan.image).write()
     say(f"Ready, see {STACK_FILE}. Next: snakemake --profile aws")
 
@@ -142,7 +130,7 @@ def show_status(name: str | None, *, region: str | None, say: Say) -> None:
         say(f"There is no stack {name} in {client.meta.region_name}. Make it: python -m neurozoo cloud up")
         return
     say(f"Stack {name} in {client.meta.region_name}: {found['StackStatus']}")
-    made = {output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", ())}
+    made = _outputs(found)
     for what, value in made.items():
         say(f"  {what}: {value}")
     if "Queue" in made:
@@ -164,7 +152,7 @@ def take_down(name: str | None, *, region: str | None, say: Say, dry_run: bool =
     if found is None:
         say(f"There is no stack {name} in {client.meta.region_name}: nothing to remove.")
     else:
-        made = {output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", ())}
+        made = _outputs(found)
         jobs = _jobs(region, made["Queue"]) if "Queue" in made else []
         say(f"Ends {len(jobs)} jobs and removes the stack {name} in {client.meta.region_name}.")
         if "Bucket" in made:
@@ -209,11 +197,6 @@ def _chosen(name: str | None, region: str | None) -> tuple[str, str | None]:
     return name or STACK_NAME, region
 
 
-def template() -> str:
-    """Returns the CloudFormation template."""
-    return resources.files("neurozoo").joinpath("data/cloud.yaml").read_text(encoding="utf-8")
-
-
 def _stack(client: Any, name: str) -> dict | None:
     """Returns a stack as CloudFormation describes it; None if there is none."""
     try:
@@ -224,6 +207,10 @@ def _stack(client: Any, name: str) -> dict | None:
             return None
         raise
     return next((stack for stack in found if stack["StackStatus"] != "DELETE_COMPLETE"), None)
+
+
+def _outputs(stack: dict) -> dict[str, str]:
+    return {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", ())}
 
 
 def _wait(client: Any, name: str, say: Say) -> dict | None:

@@ -14,7 +14,6 @@ _REFUSED_KEYS = {
     "SignatureDoesNotMatch", "UnrecognizedClientException",
 }  # fmt: skip
 _FORBIDDEN = {"403", "AccessDenied", "AccessDeniedException", "UnauthorizedOperation"}
-_MISSING_BUCKET = {"NoSuchBucket"}
 
 
 def aws_client(service: str, *, region: str | None = None) -> Any:
@@ -84,7 +83,7 @@ def _reason(error: Exception) -> str:
         return f"the credentials are refused ({code}: {words}). {CREDENTIALS} anew."
     if code in _FORBIDDEN:
         return f"you are not allowed to ({code}: {words}). Ask the owner of the account for this right."
-    if code in _MISSING_BUCKET:
+    if code == "NoSuchBucket":
         return "the bucket does not exist. Make it with python -m neurozoo cloud up, or correct its name."
     return f"{code}: {words}." if code else f"{words}."
 

@@ -36,15 +36,10 @@ SLURM_ENDS = {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE
 
 @dataclass
 class JobNotes:
-    """Counts submitted and refused jobs.
+    """Counts submitted and refused jobs."""
 
-    Attributes:
-        submitted: Number of jobs that the scheduler accepted.
-        refusals: The scheduler's messages about jobs that it refused since it last accepted one.
-    """
-
-    submitted: int = 0
-    refusals: list[str] = field(default_factory=list)
+    submitted: int = 0  # accepted by the scheduler
+    refusals: list[str] = field(default_factory=list)  # the scheduler's messages since it last accepted a job
 
 
 class _CarefulJob(Job):
@@ -183,10 +178,9 @@ def make_job_cluster(settings: ClusterSettings, *, security: Security, folder: P
     """
     logs = folder / "logs"
     make_folder(logs)
-    is_local = settings.cluster == "local"
     words = ["--no-dashboard", "--dashboard-address", "127.0.0.1:0", "--memory-limit", "0"]
     scheduler = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
-    if is_local:
+    if settings.cluster == "local":
         words += ["--host", "127.0.0.1"]
         scheduler["host"] = "127.0.0.1"
     given: dict[str, Any] = {
@@ -207,18 +201,17 @@ def make_job_cluster(settings: ClusterSettings, *, security: Security, folder: P
         "scheduler_options": scheduler,
         "silence_logs": "critical",
     }
-    if is_local:
+    if settings.cluster == "local":
         return LocalJobs(**given)
     extra = [directive.strip() for directive in settings.directives.split(";") if directive.strip()]
     given |= {"queue": settings.queue or None, "walltime": settings.walltime or None}
-    if settings.cluster == "sge":
-        given["job_cls"] = CarefulSGEJob
-        directives = ["-S /bin/bash", "-r n", "-o /dev/null", *extra]
-        project = settings.account or None
-        return SGECluster(project=project, job_extra_directives=directives, **given)
-    given["job_cls"] = CarefulSLURMJob
-    directives = ["-o /dev/null", "--no-requeue", *extra]
     account = settings.account or None
+    if settings.cluster == "sge":
+        directives = ["-S /bin/bash", "-r n", "-o /dev/null", *extra]
+        given["job_cls"] = CarefulSGEJob
+        return SGECluster(project=account, job_extra_directives=directives, **given)
+    directives = ["-o /dev/null", "--no-requeue", *extra]
+    given["job_cls"] = CarefulSLURMJob
     return SLURMCluster(account=account, job_extra_directives=directives, **given)
 
 

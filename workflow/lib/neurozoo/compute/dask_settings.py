@@ -12,77 +12,46 @@ from neurozoo.errors import NeurozooError, unknown_name
 KINDS = ("local", "sge", "slurm")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 NUMBERS = ("workers", "least_workers", "threads")
+PLAIN = ("memory", "walltime", "queue", "account", "interface")
 _PLAIN = re.compile(r"[\w.,:@%+/~-]*")  # characters of schedulers' names, none of them special in a shell
 _MEMORY = re.compile(r"\d+(\.\d+)?([kMGTP]i?B?|B)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class ClusterSettings:
-    """Number and place of the workers, and the options of their jobs.
+    """Number and place of the workers, and the options of their jobs. Empty texts stand for the scheduler's defaults.
 
-    Attributes:
-        cluster: `local` (processes on this machine), `sge`, `slurm`, or the address of a running scheduler, such as
-            `tls://node7:8786`.
-        workers: Most workers at a time; in `sge` and `slurm` each is a job. Ignored for an address.
-        least_workers: Number of workers that stay when there is little to do.
-        threads: Number of episodes at once in each worker.
-        memory: Memory of each job, such as `8GB`. Passed to Slurm only; for Grid Engine use `directives`.
-        walltime: Time limit of a job, in the scheduler's format; empty for the default.
-        queue: Queue or partition; empty for the default.
-        account: Account (Slurm) or project (Grid Engine); empty for the default.
-        directives: More options of qsub or sbatch, such as `-pe smp 8; -l h_vmem=2G`, with semicolons between them.
-        interface: Network interface that scheduler and workers use, such as `ib0`; empty for the default.
-        ca_file: For an address: file with the certificate of the authority.
-        certificate: For an address: file with our certificate.
-        key: For an address: file with our private key.
+    Raises:
+        NeurozooError: A value is not allowed, or the connection to an address would not be encrypted.
     """
 
-    cluster: str
-    workers: int = 2
-    least_workers: int = 1
-    threads: int = 1
-    memory: str = "4GB"
-    walltime: str = ""
-    queue: str = ""
-    account: str = ""
-    directives: str = ""
-    interface: str = ""
-    ca_file: str = ""
+    cluster: str  # local (on this machine), sge, slurm, or the address of a running scheduler, such as tls://node7:8786
+    workers: int = 2  # at most; in `sge` and `slurm` each is a job. Ignored for an address
+    least_workers: int = 1  # that stay when there is little to do
+    threads: int = 1  # episodes at once in each worker
+    memory: str = "4GB"  # of each job. Passed to Slurm only; for Grid Engine use `directives`
+    walltime: str = ""  # time limit of a job, in the scheduler's format
+    queue: str = ""  # or partition
+    account: str = ""  # (Slurm) or project (Grid Engine)
+    directives: str = ""  # more options of qsub or sbatch, such as `-pe smp 8; -l h_vmem=2G`
+    interface: str = ""  # of the network, for scheduler and workers, such as `ib0`
+    ca_file: str = ""  # for an address: the authority's certificate, our own, and our private key
     certificate: str = ""
     key: str = ""
 
     def __post_init__(self) -> None:
         if not self.is_address and self.cluster not in KINDS:
             raise unknown_name("Dask cluster", self.cluster, (*KINDS, "tls://HOST:PORT"))
-        for name in NUMBERS:
-            value, least = getattr(self, name), 0 if name == "least_workers" else 1
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise NeurozooError(
-                    f"A Dask cluster's {name} should be a whole number, at least {least}, but got {value!r}."
-                )
-        if not self.is_address and self.least_workers > self.workers:
+        for field in fields(self):
+            if problem := _problem(field.name, getattr(self, field.name)):
+                raise NeurozooError(f"A Dask cluster's {field.name} {problem}")
+        if self.is_address:
+            self._check_address()
+        elif self.least_workers > self.workers:
             raise NeurozooError(
                 f"A Dask cluster's least_workers should be at most workers ({self.workers}), but got "
                 f"{self.least_workers}."
             )
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if field.name in NUMBERS:
-                continue
-            if not isinstance(value, str) or not value.isprintable():
-                raise NeurozooError(f"A Dask cluster's {field.name} should be one line of text, but got {value!r}.")
-            if field.name in ("memory", "walltime", "queue", "account", "interface") and not _PLAIN.fullmatch(value):
-                raise NeurozooError(
-                    f"A Dask cluster's {field.name} has characters that are not allowed: {value!r}. "
-                    "Use letters, digits and _.,:@%+/~- only."
-                )
-        if not self.is_address and not _MEMORY.fullmatch(self.memory):
-            raise NeurozooError(
-                "A Dask cluster's memory should be a number with a unit, such as 16GB or 512MiB, but got "
-                f"{self.memory!r}."
-            )
-        if self.is_address:
-            self._check_address()
 
     def _check_address(self) -> None:
         files = {"ca_file": self.ca_file, "certificate": self.certificate, "key": self.key}
@@ -133,10 +102,24 @@ class ClusterSettings:
 
     def to_words(self) -> str:
         """Returns the line that `of` reads, without settings at their default."""
-        given = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "cluster"}
-        defaults = {field.name: field.default for field in fields(self)}
-        words = [f"{name}={value}" for name, value in given.items() if value != defaults[name]]
-        return shlex.join([self.cluster, *words])
+        given = {each.name: getattr(self, each.name) for each in fields(self)[1:]}
+        changed = {each.name for each in fields(self)[1:] if given[each.name] != each.default}
+        return shlex.join([self.cluster, *(f"{name}={given[name]}" for name in given if name in changed)])
+
+
+def _problem(name: str, value: object) -> str:
+    """Returns what is wrong with a setting, if anything is."""
+    if name in NUMBERS:
+        least = 0 if name == "least_workers" else 1
+        is_right = type(value) is int and value >= least
+        return "" if is_right else f"should be a whole number, at least {least}, but got {value!r}."
+    if not isinstance(value, str) or not value.isprintable():
+        return f"should be one line of text, but got {value!r}."
+    if name in PLAIN and not _PLAIN.fullmatch(value):
+        return f"has characters that are not allowed: {value!r}. Use letters, digits and _.,:@%+/~- only."
+    if name == "memory" and not _MEMORY.fullmatch(value):
+        return f"should be a number with a unit, such as 16GB or 512MiB, but got {value!r}."
+    return ""
 
 
 def _of_words(text: str) -> dict[str, Any]:

@@ -17,35 +17,20 @@ UNKNOWN = math.nan
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU, or a part of one.
+    """A GPU, or a part of one."""
 
-    Attributes:
-        name: As in CUDA_VISIBLE_DEVICES, with CUDA_DEVICE_ORDER=PCI_BUS_ID: a number; of a part, its UUID.
-        uuid: Such as `GPU-1c9d...`, or `MIG-1c9d...` for a part.
-        product: Such as `NVIDIA A100-SXM4-40GB`.
-        memory: Share of its memory in use; NaN if unknown.
-        load: Share of time in which it was busy lately; NaN if unknown, as for all parts.
-        users: Its processes, such as `python3 4711`.
-        parts: The parts into which it is divided.
-        is_divided: Whether it can be used in parts only; perhaps it has none yet.
-    """
-
-    name: str
-    uuid: str
-    product: str
-    memory: float = UNKNOWN
-    load: float = UNKNOWN
-    users: tuple[str, ...] = ()
-    parts: tuple["Gpu", ...] = ()
-    is_divided: bool = False
+    name: str  # as in CUDA_VISIBLE_DEVICES, with CUDA_DEVICE_ORDER=PCI_BUS_ID: a number; of a part, its UUID
+    uuid: str  # such as `GPU-1c9d...`, or `MIG-1c9d...` for a part
+    product: str  # such as `NVIDIA A100-SXM4-40GB`
+    memory: float = UNKNOWN  # share of its memory in use
+    load: float = UNKNOWN  # share of time in which it was busy lately; unknown for all parts
+    users: tuple[str, ...] = ()  # its processes, such as `python3 4711`
+    parts: tuple["Gpu", ...] = ()  # into which it is divided
+    is_divided: bool = False  # whether it can be used in parts only; perhaps it has none yet
 
 
 def list_gpus() -> tuple[list[Gpu], str]:
-    """Lists the GPUs of this machine in the order of `nvidia-smi`.
-
-    Returns:
-        The GPUs, and the reason if there are none that can be used.
-    """
+    """Lists the GPUs of this machine in the order of `nvidia-smi`; if there are none, also returns the reason."""
     gpus, refusal = _from_library()
     if gpus or not shutil.which("nvidia-smi"):
         return gpus, refusal
@@ -115,27 +100,17 @@ def _from_command() -> tuple[list[Gpu], str]:
         first = next((line.strip() for line in told.splitlines() if line.strip()), "nothing")
         return [], f"nvidia-smi lists none; it says: {first.rstrip('.')}"
     users = _users()
-    return [
-        Gpu(
-            name=str(gpu.id),
-            uuid=gpu.uuid,
-            product=gpu.name,
-            memory=gpu.memoryUtil,
-            load=gpu.load,
-            users=tuple(users.get(gpu.uuid, ())),
-        )
-        for gpu in found
-    ], "" if found else "nvidia-smi lists no GPU"
+    gpus = [
+        Gpu(str(gpu.id), gpu.uuid, gpu.name, gpu.memoryUtil, gpu.load, tuple(users.get(gpu.uuid, ()))) for gpu in found
+    ]
+    return gpus, "" if gpus else "nvidia-smi lists no GPU"
 
 
 def _users() -> dict[str, list[str]]:
     """Returns the processes on each device, by its UUID; none if nvidia-smi does not list them."""
-    query = [
-        "nvidia-smi",
-        "--query-compute-apps=gpu_uuid,pid,process_name,used_memory",
-        "--format=csv,noheader,nounits",
-    ]
-    answer = subprocess.run(query, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+    query = "--query-compute-apps=gpu_uuid,pid,process_name,used_memory"
+    command = ["nvidia-smi", query, "--format=csv,noheader,nounits"]
+    answer = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
     users: dict[str, list[str]] = {}
     for row in (line.split(", ") for line in answer.splitlines()):
         if len(row) == 4:

@@ -8,16 +8,13 @@ from neurozoo.errors import NeurozooError
 
 
 def check_memory(needed: int, folder: str | os.PathLike | None = None, *, purpose: str, remedy: str) -> int:
-    """Raises an error if there is too little memory or disk space.
+    """Raises an error if there is too little memory or disk space, and returns how many bytes there are.
 
     Args:
         needed: Number of bytes to allocate.
         folder: Folder on the disk, which need not exist yet; None for main memory.
         purpose: What needs the bytes, such as "The replay memory".
         remedy: A sentence that tells the user what to do.
-
-    Returns:
-        The number of bytes available.
 
     Raises:
         NeurozooError: Fewer bytes are available than needed.
@@ -47,21 +44,16 @@ def _left_in_control_groups(membership: Path, root: Path) -> list[int]:
     for line in membership.read_text().splitlines() if membership.exists() else []:
         _, controllers, path = line.split(":", 2)
         if controllers == "":
-            top, limit, usage, idle = root, "memory.max", "memory.current", "inactive_file"
+            top, names = root, ("memory.max", "memory.current", "inactive_file")
         elif "memory" in controllers.split(","):
-            top, limit, usage, idle = (
-                root / "memory",
-                "memory.limit_in_bytes",
-                "memory.usage_in_bytes",
-                "total_inactive_file",
-            )
+            top, names = root / "memory", ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
         else:
             continue
+        limit, usage, idle = names
         group = top / path.lstrip("/")
         # In a container, the process's own group is the top. Outside, each group limits those below it.
-        for folder in (group, *group.parents) if group.is_relative_to(top) else ():
-            if not folder.is_relative_to(top):
-                break
+        folders = [folder for folder in (group, *group.parents) if folder.is_relative_to(top)]
+        for folder in folders:
             try:
                 bound = (folder / limit).read_text().strip()
                 used = int((folder / usage).read_text())

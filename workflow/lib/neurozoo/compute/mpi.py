@@ -20,7 +20,6 @@ NAP = 0.0005  # seconds between two looks for a message
 ORDER, HEADER, ARRAYS, HERE = range(1, 5)  # tags of messages
 
 PATIENCE_VARIABLE = "NEUROZOO_RANK_PATIENCE"
-
 Message = tuple[dict, dict[str, np.ndarray]]
 
 
@@ -40,38 +39,8 @@ def patience_of(environment: Mapping[str, str]) -> float:
     return seconds
 
 
-class Alone:
-    """A process that was started without others: rank 0 of 1."""
-
-    index, size, is_leader = LEADER, 1, True
-
-    def order(self, order: str) -> None:
-        """Does nothing: nobody follows."""
-
-    def group(self, members: Sequence[int]) -> None:
-        """Returns None: there is nothing to add up."""
-
-    def next_order(self) -> str:
-        """Raises `LookupError`, as do the next two."""
-        raise LookupError("there is no other rank")
-
-    def send(self, rank: int, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-        """Raises `LookupError`."""
-        raise LookupError(f"there is no rank {rank}")
-
-    def receive(self, rank: int) -> Message:
-        """Raises `LookupError`."""
-        raise LookupError(f"there is no rank {rank}")
-
-
-ALONE = Alone()
-
-
 class Ranks:
     """This process and the others that were started with it.
-
-    Args:
-        patience: Seconds after which a rank that does not answer counts as lost.
 
     Raises:
         NeurozooError: mpi4py is not installed.
@@ -112,11 +81,7 @@ class Ranks:
     # ---- messages
 
     def send(self, rank: int, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-        """Sends plain JSON and arrays to a rank.
-
-        Raises:
-            NeurozooError: It does not take them.
-        """
+        """Sends plain JSON and arrays to a rank."""
         shapes = [[name, each.dtype.str, list(each.shape)] for name, each in arrays.items()]
         header = np.frombuffer(json.dumps([facts, shapes]).encode(), np.uint8).copy()
         size = np.array([len(header)], np.int64)
@@ -127,11 +92,7 @@ class Ranks:
             self._wait(request, [rank])
 
     def receive(self, rank: int) -> Message:
-        """Waits for what a rank sends.
-
-        Raises:
-            NeurozooError: It sends nothing.
-        """
+        """Waits for what a rank sends."""
         size = np.zeros(1, np.int64)
         self._wait(self._world.Irecv(size, rank, HEADER), [rank])
         header = np.zeros(int(size[0]), np.uint8)
@@ -152,7 +113,7 @@ class Ranks:
             The group; None in ranks that are no members.
         """
         communicator = self._world.Split(0 if self.index in members else self._mpi.UNDEFINED, self.index)
-        return Group(self, communicator, list(members)) if self.index in members else None
+        return Group(self, communicator, members) if self.index in members else None
 
     def abort(self, status: int = 1) -> None:
         """Ends all ranks at once, wherever they are; the job then has this exit status."""
@@ -171,36 +132,40 @@ class Ranks:
             time.sleep(NAP)
 
 
-class Group:
-    """Ranks that add up arrays. All members call the same methods in the same order.
+class Alone(Ranks):
+    """A process that was started without others: rank 0 of 1. It needs no MPI, and has nobody to talk to."""
 
-    Args:
-        ranks: All ranks.
-        communicator: MPI's communicator of the members.
-        members: Their indices.
-    """
+    index, size = LEADER, 1
+
+    def __init__(self) -> None:
+        pass
+
+    def order(self, order: str) -> None:
+        """Does nothing: nobody follows."""
+
+    def group(self, members: Sequence[int]) -> None:
+        """Returns None: there is nothing to add up."""
+
+
+ALONE = Alone()
+
+
+class Group:
+    """Ranks that add up arrays. All members call the same methods in the same order."""
 
     def __init__(self, ranks: Ranks, communicator: Any, members: Sequence[int]) -> None:
-        self._ranks = ranks
-        self._communicator = communicator
-        self._members = list(members)
+        self._ranks, self._communicator, self._members = ranks, communicator, list(members)
 
     def add_up(self, values: np.ndarray) -> None:
-        """Replaces an array by its sum over all members; they all get the same bytes.
-
-        Raises:
-            NeurozooError: A member does not answer; the leader names it.
-        """
+        """Replaces an array by its sum over all members; they all get the same bytes."""
         ranks, token = self._ranks, np.zeros(1, np.uint8)
-        here: dict[int, Any] = {}
+        here: dict[int, Any] = {}  # by which the leader sees who is missing
+        others = [rank for rank in self._members if rank != ranks.index]
         if ranks.is_leader:
-            here = {
-                rank: ranks._world.Irecv(np.zeros(1, np.uint8), rank, HERE) for rank in self._members if rank != LEADER
-            }
+            here = {rank: ranks._world.Irecv(np.zeros(1, np.uint8), rank, HERE) for rank in others}
         else:
             own = ranks._world.Isend(token, LEADER, HERE)
         request = self._communicator.Iallreduce(ranks._mpi.IN_PLACE, values)
-        others = [rank for rank in self._members if rank != ranks.index]
         ranks._wait(request, others, lambda: [rank for rank, each in here.items() if not each.Test()])
         for rank, each in here.items():
             ranks._wait(each, [rank])

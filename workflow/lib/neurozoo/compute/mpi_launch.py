@@ -64,11 +64,7 @@ def mpi_command(mpi: str, count: int, environment: Mapping[str, str] = os.enviro
 
 
 def hosts_of_grid_engine(path: str | os.PathLike) -> str:
-    """Returns the hosts of a parallel environment and their slots, as `mpirun --host` takes them.
-
-    Raises:
-        NeurozooError: The file is not what Grid Engine writes.
-    """
+    """Returns the hosts of a parallel environment and their slots, as `mpirun --host` takes them."""
     try:
         rows = [line.split() for line in Path(path).read_text(encoding="utf-8").splitlines() if line.strip()]
         return ",".join(f"{host}:{int(slots)}" for host, slots, *_ in rows)
@@ -76,40 +72,8 @@ def hosts_of_grid_engine(path: str | os.PathLike) -> str:
         raise NeurozooError(f"The hosts of the job could not be read from {path}: {error}") from error
 
 
-def launcher_environment(
-    count: int, environment: Mapping[str, str] = os.environ, *, nodes_of: Callable[[str], list[str]] | None = None
-) -> dict[str, str]:
-    """Returns the variables with which `mpirun` starts.
-
-    Snakemake's jobs on Slurm know only the number of their job, which is not enough for Open MPI.
-
-    Args:
-        count: Number of processes.
-        environment: The variables of this process.
-        nodes_of: Returns the nodes of a job of Slurm; None to ask Slurm.
-
-    Raises:
-        NeurozooError: Slurm does not say which nodes the job has.
-    """
-    changed = {**environment}
-    if os.geteuid() == 0:  # as in containers; Open MPI wants to be asked twice
-        changed |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    job = environment.get("SLURM_JOB_ID")
-    if job is None or "SLURM_NODELIST" in environment:
-        return changed
-    nodes = (nodes_of or nodes_of_slurm)(job)
-    if len(nodes) == 1:  # which needs no Slurm to start processes on it
-        return {name: value for name, value in changed.items() if not name.startswith("SLURM_")}
-    each = -(-count // len(nodes))
-    return changed | {"SLURM_NODELIST": ",".join(nodes), "SLURM_TASKS_PER_NODE": f"{each}(x{len(nodes)})"}
-
-
 def nodes_of_slurm(job: str) -> list[str]:
-    """Returns the nodes of a job of Slurm.
-
-    Raises:
-        NeurozooError: Slurm does not say.
-    """
+    """Returns the nodes of a job of Slurm."""
 
     def ask(*words: str) -> str:
         return subprocess.run(["scontrol", "show", *words], check=True, capture_output=True, text=True).stdout
@@ -122,6 +86,27 @@ def nodes_of_slurm(job: str) -> list[str]:
     if not nodes:
         raise NeurozooError(f"Slurm does not say which nodes job {job} has.")
     return nodes
+
+
+def launcher_environment(
+    count: int, environment: Mapping[str, str] = os.environ, *, nodes_of: Callable[[str], list[str]] = nodes_of_slurm
+) -> dict[str, str]:
+    """Returns the variables with which `mpirun` starts.
+
+    Snakemake's jobs on Slurm know only the number of their job, which is not enough for Open MPI. `nodes_of` returns
+    the nodes of a job.
+    """
+    changed = {**environment}
+    if os.geteuid() == 0:  # as in containers; Open MPI wants to be asked twice
+        changed |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    job = environment.get("SLURM_JOB_ID")
+    if job is None or "SLURM_NODELIST" in environment:
+        return changed
+    nodes = nodes_of(job)
+    if len(nodes) == 1:  # which needs no Slurm to start processes on it
+        return {name: value for name, value in changed.items() if not name.startswith("SLURM_")}
+    each = -(-count // len(nodes))
+    return changed | {"SLURM_NODELIST": ",".join(nodes), "SLURM_TASKS_PER_NODE": f"{each}(x{len(nodes)})"}
 
 
 def run_ranks(command: Sequence[str], *, count: int, check: Callable[[], None]) -> None:
@@ -181,11 +166,7 @@ def run_ranks(command: Sequence[str], *, count: int, check: Callable[[], None]) 
 
 
 def _wait_for_end(process: "subprocess.Popen[str]") -> int:
-    """Asks all ranks to stop, again and again: one that still starts does not listen yet. Returns the exit status.
-
-    Raises:
-        subprocess.TimeoutExpired: They do not end.
-    """
+    """Asks all ranks to stop, again and again: one that still starts does not listen yet. Returns the exit status."""
     end = time.monotonic() + STOPPING
     while True:
         process.send_signal(signal.SIGUSR1)  # Open MPI and Slurm pass it on
@@ -197,12 +178,7 @@ def _wait_for_end(process: "subprocess.Popen[str]") -> int:
 
 
 def explain_end(text: str, status: int) -> str:
-    """Returns a sentence that says why processes ended.
-
-    Args:
-        text: The end of their standard error.
-        status: Exit status of the command that started them.
-    """
+    """Says in a sentence why processes ended, from the end of their standard error and the launcher's exit status."""
     if sentences := re.findall(r"^neurozoo: (.*)$", text, re.MULTILINE):
         return sentences[-1]
     joined = " ".join(text.split())

@@ -38,23 +38,18 @@ def time_slice() -> Iterator[None]:
     except Interrupted as stop:
         if stop.is_end_of_slice:
             try:
-                ask_again()
+                _ask_again()
             except (NeurozooError, OSError, subprocess.SubprocessError) as error:
                 said = getattr(error, "stderr", None) or error
                 raise NeurozooError(f"{stop} The scheduler could not be told to do so: {said}") from stop
         raise
 
 
-def ask_again() -> None:
-    """Asks for this job to be started again.
+def _ask_again() -> None:
+    """Asks for this job to be started again; outside of a job it does nothing.
 
     If `NEUROZOO_AGAIN` names a file, writes a word to it; the job script reads it and does what its scheduler needs.
-    Otherwise a Slurm job requeues itself. Outside of a job it does nothing.
-
-    Raises:
-        NeurozooError: The disk is full.
-        OSError: The file cannot be written.
-        subprocess.SubprocessError: Slurm refused.
+    Otherwise a Slurm job requeues itself.
     """
     if path := os.environ.get(VARIABLE):
         write_text(path, WORD + "\n")

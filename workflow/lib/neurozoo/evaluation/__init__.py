@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -22,21 +22,13 @@ DEFAULT_SLOTS = 256  # number of episodes that the batched engine plays at once
 
 @dataclass(frozen=True)
 class Episode:
-    """An episode to play.
-
-    Attributes:
-        genome: The genome that plays.
-        noops: Number of single-frame no-ops at the start.
-        seed: Seed of the environment: sticky actions, random frame skips, random worlds.
-        max_frames: Most frames after the start; then the episode is truncated.
-        action_noise: Standard deviation of Gaussian noise on continuous actions (only in Gymnasium's environments).
-    """
+    """An episode to play."""
 
     genome: Genome
-    noops: int
-    seed: int
-    max_frames: int
-    action_noise: float = 0.0
+    noops: int  # single-frame no-ops at the start
+    seed: int  # of the environment: sticky actions, random frame skips, random worlds
+    max_frames: int  # after the start; then the episode is truncated
+    action_noise: float = 0.0  # standard deviation of noise on continuous actions (only in Gymnasium's environments)
 
 
 @dataclass(frozen=True)
@@ -44,22 +36,17 @@ class EpisodeResult:
     """The result of an episode.
 
     Attributes:
-        score: Sum of the raw rewards.
-        steps: Number of steps.
-        frames: Number of emulator frames after the start.
-        seconds: Wall time of the episode.
-        sign_score: Sum of the signs of the steps' rewards.
         behaviour: Description of the episode, if the evaluator records one. `ram`: uint8, (steps, 128), the memory
             after every step. `final_position`: float32, (rows, coordinates): one row (x, y) in the hard maze, one row
             (column, row, level) per attempt in the river crossing task. `observation_sums` (only in Gymnasium's
             environments): float64, (2, numbers), the sums of all observations and of their squares.
     """
 
-    score: float
+    score: float  # sum of the raw rewards
     steps: int
-    frames: int
-    seconds: float = 0.0
-    sign_score: float = 0.0
+    frames: int  # of the emulator, after the start
+    seconds: float = 0.0  # wall time
+    sign_score: float = 0.0  # sum of the signs of the steps' rewards
     behaviour: np.ndarray | None = field(default=None, compare=False)
 
 
@@ -107,13 +94,13 @@ class Evaluator(Protocol):
         """Plays one episode of a pinned genome and records every step."""
 
     def close(self) -> None:
-        """Drops queued episodes and stops running ones."""
+        """Drops queued episodes, stops running ones within a step, and frees the memory."""
 
-    def __enter__(self) -> "Evaluator":
-        """Returns itself."""
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(self, *_: object) -> None:
-        """Closes it."""
+        self.close()
 
 
 def make_evaluator(
@@ -149,6 +136,7 @@ def make_evaluator(
         NeurozooError: A file is missing, or the arguments do not fit together.
     """
     check_engine(game, protocol, engine)
+    given: dict[str, Any] = {"game": game, "layout": layout, "protocol": protocol, "behaviour": behaviour}
     if cluster is not None:
         if engine != "native":
             raise NeurozooError(
@@ -158,28 +146,20 @@ def make_evaluator(
             from neurozoo.evaluation.distributed import DistributedEvaluator
 
         assert cluster_dir is not None, "a Dask cluster needs a folder for its keys and logs"
-        make = partial(
-            make_evaluator,
-            game=game,
-            layout=layout,
-            protocol=protocol,
-            ops=Path(ops).resolve(),
-            noise=Path(noise).resolve(),
-            behaviour=behaviour,
-        )
+        make = partial(make_evaluator, ops=Path(ops).resolve(), noise=Path(noise).resolve(), **given)
         return DistributedEvaluator(make, settings=cluster, folder=cluster_dir)
     if protocol.is_stepwise:
         from neurozoo.evaluation.stepwise import StepwiseEvaluator
 
-        return StepwiseEvaluator(noise=noise, layout=layout, game=game, protocol=protocol, behaviour=behaviour)
-    given: dict[str, Any] = {"ops": ops, "noise": noise, "layout": layout, "game": game, "protocol": protocol}
+        return StepwiseEvaluator(noise=noise, **given)
+    given |= {"ops": ops, "noise": noise}
     if engine == "batched":
         from neurozoo.evaluation.batched import BatchedEvaluator
 
-        return BatchedEvaluator(**given, threads=threads, behaviour=behaviour, slots=slots)
+        return BatchedEvaluator(**given, threads=threads, slots=slots)
     from neurozoo.evaluation.native import NativeEvaluator
 
-    return NativeEvaluator(**given, threads=threads, behaviour=behaviour)
+    return NativeEvaluator(**given, threads=threads)
 
 
 def play(evaluator: Evaluator, episodes: Mapping[int, Episode]) -> dict[int, EpisodeResult]:
@@ -201,20 +181,7 @@ def trace_episode(
     noise: str | os.PathLike,
     reference: np.ndarray | None = None,
 ) -> Trace:
-    """Records one episode of any genome.
-
-    Args:
-        episode: The episode.
-        game: Game id.
-        model: Network name.
-        protocol: How the episode is played.
-        ops: The op library.
-        noise: The noise table.
-        reference: Reference batch of virtual batch norm.
-
-    Raises:
-        NeurozooError: A file is missing, or the arguments do not fit together.
-    """
+    """Records one episode of any genome; see `make_evaluator` and `Evaluator.set_reference`."""
     layout = layout_of(game, model, protocol)
     with make_evaluator(ops=ops, noise=noise, layout=layout, game=game, protocol=protocol) as evaluator:
         if reference is not None:

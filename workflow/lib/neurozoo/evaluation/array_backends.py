@@ -58,9 +58,7 @@ class JaxBackend:
         """Makes an array of zeros on the device."""
         return self._jax.numpy.zeros(shape, np.float32, device=self._device)
 
-    def slots(self, shape: tuple[int, ...]) -> Any:
-        """Makes an array of zeros that `with_slot` can update."""
-        return self.zeros(shape)
+    slots = zeros  # arrays that `with_slot` can update
 
     def with_slot(self, arrays: Mapping, slot: int, new: Mapping) -> dict:
         """Returns the arrays with row `slot` of each replaced by `new`, of shape (1, ...). `arrays` are donated."""

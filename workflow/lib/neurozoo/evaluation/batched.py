@@ -1,23 +1,22 @@
 """The batched engine: plays many episodes in lockstep, with environments in C++ and all networks as one Keras batch."""
 
-import contextlib
 import itertools
 import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from neurozoo.environments.games import check_behaviour
 from neurozoo.environments.observations import observation_shape
-from neurozoo.environments.protocols import Protocol, output_names
+from neurozoo.environments.protocols import Protocol
 from neurozoo.errors import NeurozooError
-from neurozoo.evaluation import DEFAULT_SLOTS, Episode, EpisodeResult, Trace
+from neurozoo.evaluation import DEFAULT_SLOTS, Episode, EpisodeResult, Evaluator, Trace
 from neurozoo.evaluation.array_backends import make_backend
 from neurozoo.evaluation.pinned_weights import PinnedWeights
 from neurozoo.evaluation.slot_networks import SlotNetworks, memory_needed
@@ -27,17 +26,11 @@ from neurozoo.genomes.noise_table import open_noise_table
 from neurozoo.networks.description import Layout
 
 
-@dataclass
-class Usage:
-    """Counters of an evaluator since its start.
+class Usage(NamedTuple):
+    """Counters of an evaluator since its start."""
 
-    Attributes:
-        decisions: Steps of all environments.
-        world_seconds: Wall time in which at least one environment was stepped.
-    """
-
-    decisions: int = 0
-    world_seconds: float = 0.0
+    decisions: int  # steps of all environments
+    world_seconds: float  # wall time in which at least one environment was stepped
 
 
 @dataclass
@@ -60,14 +53,12 @@ class _Half:
     planes: np.ndarray  # the newest plane of each environment
     states: np.ndarray
     rewards: np.ndarray
-    playing: dict[int, tuple[_Job, float]] = field(
-        default_factory=dict
-    )  # by slot in the half: the episode and its start time
+    playing: dict[int, tuple[_Job, float]] = field(default_factory=dict)  # by slot: episode, start
     step: Future | None = None  # the current step of the environments
 
 
-class BatchedEvaluator:
-    """Plays one episode per slot at the same time, on a GPU if there is one. Use as a context manager.
+class BatchedEvaluator(Evaluator):
+    """Plays one episode per slot at the same time, on a GPU if there is one. See `make_evaluator` for the arguments.
 
     Results equal those of the native engine except for rounding: if two outputs are almost equal, the action may
     differ. They do not depend on the number of threads.
@@ -76,18 +67,7 @@ class BatchedEvaluator:
     environments of one half while the device computes the networks of the other. A thread that finds no environment
     left goes on with the other half, if its outputs are there.
 
-    Args:
-        ops: Path of the op library.
-        noise: Path of the noise table.
-        layout: The network and its number of actions.
-        game: Game id.
-        protocol: How episodes are played.
-        threads: Number of threads that step environments, and number of threads that make weights.
-        slots: Number of episodes at once, even.
-        behaviour: How results describe their episodes: `none`, `ram` or `final_position`.
-
     Attributes:
-        layout: The network.
         announcement: A sentence about the device and its memory.
         device: The device that computes the networks, such as `cuda:0`.
 
@@ -95,8 +75,6 @@ class BatchedEvaluator:
         NeurozooError: The library, the table or the ROM is missing or does not fit, the game does not have the
             behaviour, or the slots do not fit into memory.
     """
-
-    _is_open = False
 
     def __init__(
         self,
@@ -115,17 +93,9 @@ class BatchedEvaluator:
         self._backend = make_backend()  # before TensorFlow's first op, which takes the GPU
         self.device = self._backend.device
         self._ops = ops
-        table = open_noise_table(noise, verify=False)
-        self._pinned = PinnedWeights(table, layout)
+        self._pinned = PinnedWeights(open_noise_table(noise, verify=False), layout)
         self.layout = layout
-        self._protocol = protocol
         check_behaviour(game, behaviour)
-        if len(table) < layout.parameter_count:
-            raise NeurozooError(
-                f"The network has {layout.parameter_count:,} parameters, but the noise table has only "
-                f"{len(table):,} values. Make a larger table or choose a smaller network."
-            )
-        self._check_fit(game)
         shape = observation_shape(game, protocol)
         self._repeats_first = shape.repeats_first
         self._plane_shape = (shape.height, shape.width, shape.channels)
@@ -135,25 +105,13 @@ class BatchedEvaluator:
         self._halves = [self._make_half(first, slots // 2) for first in (0, slots // 2)]
         self._queue: deque[_Job] = deque()
         self._reference: object = None
-        self._failure: Exception | None = None
         self._tracer: tuple[_Half, WorldPool] | None = None
         self._threads = threads
         self._makers = ThreadPoolExecutor(threads)
         self._steppers = ThreadPoolExecutor(len(self._halves))
-        self._usage = Usage()
+        self._decisions, self._world_seconds = 0, 0.0
         self._usage_lock = threading.Lock()
         self._stepping, self._since = 0, 0.0  # halves whose environments are stepped, and when that number changed
-        self._is_open = True
-
-    def _check_fit(self, game: str) -> None:
-        shape, has = observation_shape(game, self._protocol).observation, self.layout.observation_shape
-        if has != shape:
-            texts = (" x ".join(map(str, sizes)) for sizes in (shape, has))
-            raise NeurozooError("The network should take observations of {}, but takes {}.".format(*texts))
-        if (actions := len(output_names(game, self._protocol))) != self.layout.num_actions:
-            raise NeurozooError(
-                f"The network has {self.layout.num_actions} outputs, but the game has {actions} actions."
-            )
 
     def _check_memory(self, slots: int, threads: int) -> str:
         needed, free = memory_needed(self.layout, slots, waiting=threads + 1), self._backend.free_bytes()
@@ -177,68 +135,31 @@ class BatchedEvaluator:
         return _Half(first, networks, planes, np.zeros(slots, np.uint8), np.zeros(slots))
 
     def set_reference(self, observations: np.ndarray) -> None:
-        """Sets the reference batch of virtual batch norm: float32, (batch, height, width, channels).
-
-        Raises:
-            NeurozooError: The observations have a wrong shape.
-        """
-        self._check_open()
+        """Sets the reference batch of virtual batch norm: float32, (batch, height, width, channels)."""
         self._reference = self._backend.array(self.layout.check_reference(observations)[None])
 
     def pin(self, genomes: Iterable[Genome]) -> None:
-        """Keeps these genomes' weights in main memory instead of those that were pinned before.
-
-        A genome that is already pinned costs nothing, a child of one costs one mutation. Others are decoded completely.
-
-        Raises:
-            NeurozooError: A noise index lies outside the table.
-        """
-        self._check_open()
+        """See `PinnedWeights.pin`."""
         self._pinned.pin(genomes, self._makers)
 
     def submit(self, episodes: Mapping[int, Episode]) -> None:
-        """Queues episodes by number.
-
-        Raises:
-            NeurozooError: Neither the genome nor its parent is pinned; a noise index lies outside the table; an episode
-                has no frames; or the network needs a reference batch that is not set.
-        """
-        self._check_open()
-        self._queue += [self._job(number, episode) for number, episode in episodes.items()]
-
-    def _job(self, number: int, episode: Episode) -> _Job:
-        make = self._pinned.maker(episode.genome)
-        self._check_episode(episode)
-        return _Job(number, episode, make, self._reference)
-
-    def _check_episode(self, episode: Episode) -> None:
-        if episode.max_frames < 1:
-            raise NeurozooError("An episode needs at least 1 frame.")
+        """Queues episodes by number."""
         if self.layout.needs_reference and self._reference is None:
             raise NeurozooError(
                 "The network's virtual batch norm needs reference observations, but none have been set."
             )
+        makers = {number: self._pinned.maker(episode.genome) for number, episode in episodes.items()}
+        self._queue += [_Job(number, episodes[number], make, self._reference) for number, make in makers.items()]
 
     def receive(self, *, timeout: float) -> dict[int, EpisodeResult]:
-        """Plays until episodes finish, for up to `timeout` seconds, and returns their results by number.
-
-        Raises:
-            NeurozooError: An environment failed.
-        """
-        self._check_open()
-        if self._failure is not None:
-            raise self._failure
+        """Plays until episodes finish, for up to `timeout` seconds, and returns their results by number."""
         end = time.monotonic() + timeout
         results: dict[int, EpisodeResult] = {}
-        try:
-            while not results:
-                for half in self._halves:
-                    results |= self._play_on(half)
-                if time.monotonic() >= end or not (self._queue or any(half.playing for half in self._halves)):
-                    break
-        except Exception as error:  # also of a device without memory: episodes are half placed
-            self._failure = error
-            raise
+        while not results:
+            for half in self._halves:
+                results |= self._play_on(half)
+            if time.monotonic() >= end or not (self._queue or any(half.playing for half in self._halves)):
+                break
         if not results:
             time.sleep(max(0.0, end - time.monotonic()))
         return results
@@ -258,33 +179,27 @@ class BatchedEvaluator:
 
     def _step(self, first: int, outputs: object) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         values = np.asarray(outputs)  # waits for the device
-        with self._counted():
+        self._count(1)
+        try:
             news = self._worlds.advance(first, values)
+        finally:
+            self._count(-1)
         with self._usage_lock:
-            self._usage.decisions += int(np.count_nonzero(news[2] >= PLAYING))
+            self._decisions += int(np.count_nonzero(news[2] >= PLAYING))
         return news
 
     @property
     def usage(self) -> Usage:
-        """Counters of steps and time up to now; a copy."""
+        """Counters of steps and time up to now."""
         self._count(0)
-        with self._usage_lock:
-            return replace(self._usage)
-
-    @contextlib.contextmanager
-    def _counted(self) -> Iterator[None]:
-        """Counts the time in which environments are stepped; once, if both halves are stepped."""
-        self._count(1)
-        try:
-            yield
-        finally:
-            self._count(-1)
+        return Usage(self._decisions, self._world_seconds)
 
     def _count(self, change: int) -> None:
+        """Counts the time in which environments are stepped; once, if both halves are stepped."""
         with self._usage_lock:
             now = time.perf_counter()
             if self._stepping:
-                self._usage.world_seconds += now - self._since
+                self._world_seconds += now - self._since
             self._stepping, self._since = self._stepping + change, now
 
     def _finished(self, half: _Half) -> dict[int, EpisodeResult]:
@@ -310,7 +225,7 @@ class BatchedEvaluator:
         upcoming = [*jobs, *itertools.islice(self._queue, self._threads)]
         for index, (slot, job) in enumerate(zip(slots, jobs, strict=True)):
             for soon in upcoming[index : index + 1 + self._threads]:  # no more, since each needs the memory of a slot
-                soon.weights = soon.weights or self._makers.submit(_make_on_device, half.networks, soon.make)
+                soon.weights = soon.weights or self._makers.submit(half.networks.make_on_device, soon.make)
             assert job.weights is not None  # this job is the first of the upcoming ones
             half.networks.load(slot, job.weights.result(), job.reference)
             half.playing[slot] = job, time.monotonic()
@@ -319,18 +234,14 @@ class BatchedEvaluator:
 
     def parameters(self, genome: Genome) -> np.ndarray:
         """Returns the weights of a pinned genome: float32, shape (parameters,)."""
-        self._check_open()
         return self._pinned[genome]
 
     def trace(self, episode: Episode) -> Trace:
         """Plays one episode of a pinned genome, alone, and records every step (28 kB each)."""
-        self._check_open()
-        theta = self._pinned[episode.genome]
-        self._check_episode(episode)
         if self._tracer is None:
             self._tracer = self._make_half(0, 1), WorldPool(self._ops, worlds=1, **self._pool | {"threads": 1})
         half, worlds = self._tracer
-        half.networks.load(0, half.networks.on_device(theta), self._reference)
+        half.networks.load(0, half.networks.on_device(self._pinned[episode.genome]), self._reference)
         worlds.start([0], [episode])
         planes, outputs, rewards = [], [], []
         news = worlds.advance(0, np.zeros((1, self.layout.num_actions), np.float32))
@@ -342,32 +253,10 @@ class BatchedEvaluator:
         return Trace(np.stack(planes), np.concatenate(outputs), np.array(rewards, np.float32))
 
     def close(self) -> None:
-        """Drops queued episodes, stops running ones within a step, and frees the memory."""
-        if not self._is_open:
-            return
-        self._is_open = False
+        """See `Evaluator`."""
         self._queue.clear()
         self._steppers.shutdown(wait=True, cancel_futures=True)
         self._makers.shutdown(wait=True, cancel_futures=True)
         for worlds in (self._worlds, *(self._tracer or ())[1:]):
             worlds.close()
         self._halves, self._tracer, self._reference = [], None, None
-        del self._pinned
-
-    def _check_open(self) -> None:
-        if not self._is_open:
-            raise NeurozooError("The evaluator is closed.")
-
-    def __enter__(self) -> "BatchedEvaluator":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        self.close()
-
-
-def _make_on_device(networks: SlotNetworks, make: Callable[[], np.ndarray]) -> dict[str, Any]:
-    # No method of the evaluator: the last reference to it should not end in one of its own threads.
-    return networks.on_device(make())

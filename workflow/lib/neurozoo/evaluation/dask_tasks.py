@@ -5,6 +5,7 @@ import math
 import os
 import queue
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -28,10 +29,6 @@ class DaskTasks:
 
     Another worker repeats the tasks of a lost one, so a task's result must depend on nothing but its arguments.
 
-    Args:
-        settings: Settings of the cluster.
-        folder: Folder for keys and the workers' logs, which nothing else uses.
-
     Attributes:
         client: The Dask client.
         announcement: One line about the cluster.
@@ -52,15 +49,13 @@ class DaskTasks:
         self._slots, self._looked = settings.slots or 1, -math.inf
         self._is_closed = False
 
-    @property
-    def has_room(self) -> bool:
-        """Whether the workers will soon need another task."""
-        return len(self._tasks) < TASKS_PER_SLOT * self._slots
-
-    def next_size(self, unsent: int) -> int:
-        """Returns how many of the unsent pieces the next task should have."""
-        seconds = self._seconds / self._weight if self._weight else math.inf
-        return task_size(unsent, slots=self._slots, seconds=seconds, threads=self._cluster.settings.threads)
+    def hand_out(self, unsent: deque, send: Callable[[list], None]) -> None:
+        """Gives pieces to Dask while it has room: long tasks at first, shorter and shorter ones towards the end."""
+        while unsent and len(self._tasks) < TASKS_PER_SLOT * self._slots:
+            seconds = self._seconds / self._weight if self._weight else math.inf
+            threads = self._cluster.settings.threads
+            size = task_size(len(unsent), slots=self._slots, seconds=seconds, threads=threads)
+            send([unsent.popleft() for _ in range(size)])
 
     def took(self, seconds: float) -> None:
         """Learns how long one piece took."""
@@ -68,25 +63,14 @@ class DaskTasks:
         self._weight = MEMORY * self._weight + 1
 
     def share(self, value: object, *, name: str) -> Future:
-        """Sends a value once to each worker whose tasks need it.
-
-        Args:
-            value: Anything that can be pickled.
-            name: A unique name.
-
-        Returns:
-            The value as an argument of tasks.
-        """
+        """Sends a value once to each worker whose tasks need it, and returns it as an argument of tasks."""
         return self.client.submit(same, value, key=(name, 0))
 
     def send(self, function: Callable[..., Any], *arguments: object, group: str) -> None:
-        """Queues a task.
+        """Queues a task: a function that runs on a worker, with its arguments.
 
-        Args:
-            function: Runs on a worker.
-            arguments: Its arguments.
-            group: Name of the tasks that get the same shared values. Dask queues tasks for any free worker only if
-                their group is large and depends on a few small ones.
+        Tasks that get the same shared values have the same group. Dask queues tasks for any free worker only if their
+        group is large and depends on a few small ones.
         """
         self._count += 1
         key = (group, self._count)
@@ -98,17 +82,13 @@ class DaskTasks:
     async def _watch(self, key: tuple[str, int], future: Future) -> None:
         """Waits for a task's result, in Dask's own thread, and queues it for `receive`."""
         try:
-            self._arrived.put((key, "finished", await future.result()))
+            self._arrived.put((key, True, await future.result()))
         except BaseException as error:
             is_lost = future.status in ("cancelled", "lost") or self.client.status != "running"
-            self._arrived.put((key, "failed", None if is_lost else error))
+            self._arrived.put((key, False, None if is_lost else error))
 
     def check(self) -> None:
-        """Looks after the cluster; call it often.
-
-        Raises:
-            NeurozooError: The cluster is closed or gone, or no worker will come.
-        """
+        """Looks after the cluster; call it often."""
         if self._is_closed:
             raise NeurozooError("The evaluator is closed.")
         self._cluster.check()
@@ -118,24 +98,18 @@ class DaskTasks:
         self._slots = max(self._cluster.count_slots(), self._cluster.settings.slots, 1)
 
     def receive(self, *, timeout: float) -> list[Any]:
-        """Returns the results of finished tasks; none after `timeout` seconds without any.
-
-        Raises:
-            NeurozooError: A task failed.
-        """
+        """Returns the results of finished tasks; none after `timeout` seconds without any."""
         results: list[Any] = []
         with contextlib.suppress(queue.Empty):
-            self._take(results, *self._arrived.get(timeout=timeout))
+            news = self._arrived.get(timeout=timeout)
             while True:
-                self._take(results, *self._arrived.get_nowait())
+                key, is_finished, outcome = news
+                if self._tasks.pop(key, None) is not None:
+                    if not is_finished:
+                        raise self._failure(outcome)
+                    results.append(outcome)
+                news = self._arrived.get_nowait()
         return results
-
-    def _take(self, results: list[Any], key: tuple[str, int], status: str, outcome: Any) -> None:
-        if self._tasks.pop(key, None) is None:
-            return
-        if status != "finished":
-            raise self._failure(outcome)
-        results.append(outcome)
 
     def _failure(self, error: object) -> NeurozooError:
         if isinstance(error, NeurozooError):

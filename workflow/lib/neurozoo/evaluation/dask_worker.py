@@ -19,27 +19,17 @@ RECEIVE_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class EvaluationJob:
-    """How to make the evaluator of a run.
+    """How to make the evaluator of a run."""
 
-    Attributes:
-        key: Unique name of the run.
-        make: Makes the evaluator: `make(threads=...)`.
-    """
-
-    key: str
-    make: Callable[..., Evaluator]
+    key: str  # unique name of the run
+    make: Callable[..., Evaluator]  # make(threads=...)
 
 
 @dataclass(frozen=True)
 class Parents:
-    """The genomes to pin while episodes of them and of their children are played.
+    """The genomes to pin while episodes of them and of their children are played."""
 
-    Attributes:
-        key: Unique number within the run; another one if the genomes change, or the reference that belongs to them.
-        genomes: The genomes. They carry weights only where weights do not come from the noise table.
-    """
-
-    key: int
+    key: int  # within the run; another one if the genomes change, or the reference that belongs to them
     genomes: tuple[Genome, ...]
 
 
@@ -52,9 +42,7 @@ class Part:
         base: Index of a parent; -1 for none.
         gene: The mutation of the parent, or None for the parent itself. Without a parent, the noise index of initial
             weights.
-        noops: Number of single-frame no-ops at the start.
-        seed: Seed of the environment.
-        max_frames: Most frames after the start; then the episode is truncated.
+        noops, seed, max_frames, action_noise: As in `Episode`.
     """
 
     number: int
@@ -80,14 +68,6 @@ class SharedEvaluator:
 
     One waiting thread receives the results for all. Other genomes are pinned, and another reference is set, only when
     no episode of the old ones runs, so that any evaluator works.
-
-    Args:
-        job: How to make the evaluator.
-        threads: Number of episodes at once.
-
-    Attributes:
-        users: Number of tasks that use it.
-        used: Time of the last use, as of `time.monotonic`.
     """
 
     def __init__(self, job: EvaluationJob, threads: int) -> None:
@@ -99,8 +79,8 @@ class SharedEvaluator:
         self._open: set[int] = set()
         self._done: dict[int, EpisodeResult] = {}
         self._is_receiving = False
-        self.users = 0
-        self.used = time.monotonic()
+        self.users = 0  # tasks
+        self.used = time.monotonic()  # for the last time
 
     def play(
         self, parents: Parents, reference: np.ndarray | None, episodes: dict[int, Episode]
@@ -172,12 +152,6 @@ def play_parts(
     job: EvaluationJob, parents: Parents, reference: np.ndarray | None, parts: Sequence[Part]
 ) -> list[tuple]:
     """Plays a few episodes. Runs as a Dask task.
-
-    Args:
-        job: How to make the evaluator.
-        parents: The genomes to pin.
-        reference: As for `Evaluator.set_reference`; None for networks that need none.
-        parts: The episodes.
 
     Returns:
         The number, score, steps, frames, seconds, sign score and behaviour of each episode.

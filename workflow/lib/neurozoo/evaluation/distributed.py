@@ -17,7 +17,7 @@ from neurozoo.evaluation.dask_worker import EvaluationJob, Parents, Part, forget
 from neurozoo.genomes.genome import Genome
 
 
-class DistributedEvaluator:
+class DistributedEvaluator(Evaluator):
     """Plays episodes on the workers of a Dask cluster.
 
     Each worker process has its own evaluator, which maps the noise table (the processes of a node share its pages) and
@@ -51,14 +51,8 @@ class DistributedEvaluator:
         self._unsent: deque[Part] = deque()
 
     def set_reference(self, observations: np.ndarray) -> None:
-        """Sets the reference batch of virtual batch norm: float32, (batch, height, width, channels).
-
-        Workers take it between two episodes; one that they have already is not sent again.
-
-        Raises:
-            NeurozooError: Episodes wait to be sent.
-        """
-        self._check_sent()
+        """Sets the reference batch. Workers take it between two episodes; one that they have is not sent again."""
+        assert not self._unsent  # receive all results first
         reference = np.asarray(observations, np.float32)
         if self._reference is None or not np.array_equal(reference, self._reference):
             self._reference = reference
@@ -66,12 +60,8 @@ class DistributedEvaluator:
             self._sent_reference = self._sent_parents = None
 
     def pin(self, genomes: Iterable[Genome]) -> None:
-        """Lets workers pin these genomes instead of those that were pinned before, when they need them.
-
-        Raises:
-            NeurozooError: Episodes wait to be sent.
-        """
-        self._check_sent()
+        """Lets workers pin these genomes instead of those that were pinned before, when they need them."""
+        assert not self._unsent, "episodes are numbered by the genomes pinned now; receive all results first"
         genomes = tuple(dict.fromkeys(genomes))
         if genomes == self._parents.genomes and self._sent_parents is not None:
             return
@@ -79,18 +69,10 @@ class DistributedEvaluator:
         self._places = {genome: place for place, genome in enumerate(genomes)}
         self._sent_parents = None
 
-    def _check_sent(self) -> None:
-        if self._unsent:  # they are numbered by the genomes pinned now
-            raise NeurozooError("Episodes wait to be sent to the cluster; receive all results before you pin others.")
-
     def submit(self, episodes: Mapping[int, Episode]) -> None:
-        """Queues episodes by number.
-
-        Raises:
-            NeurozooError: Neither the genome nor its parent is pinned, or the cluster is gone.
-        """
+        """Queues episodes by number."""
         self._unsent.extend(self._part(number, episode) for number, episode in episodes.items())
-        self._send()
+        self._tasks.hand_out(self._unsent, self._send_task)
 
     def _part(self, number: int, episode: Episode) -> Part:
         genome = episode.genome
@@ -106,26 +88,16 @@ class DistributedEvaluator:
         return Part(number, base, gene, episode.noops, episode.seed, episode.max_frames, episode.action_noise)
 
     def receive(self, *, timeout: float) -> dict[int, EpisodeResult]:
-        """Returns the results of finished episodes by number; none after `timeout` seconds without any.
-
-        Raises:
-            NeurozooError: A worker failed, or the cluster is gone.
-        """
+        """Returns the results of finished episodes by number; none after `timeout` seconds without any."""
         self._tasks.check()
-        self._send()
+        self._tasks.hand_out(self._unsent, self._send_task)
         results: dict[int, EpisodeResult] = {}
         for outcome in self._tasks.receive(timeout=timeout):
             results |= {number: EpisodeResult(*facts) for number, *facts in outcome}
         for result in results.values():
             self._tasks.took(result.seconds)
-        self._send()
+        self._tasks.hand_out(self._unsent, self._send_task)
         return results
-
-    def _send(self) -> None:
-        """Gives tasks to Dask: long ones at first, shorter and shorter ones towards the end."""
-        while self._unsent and self._tasks.has_room:
-            size = self._tasks.next_size(len(self._unsent))
-            self._send_task([self._unsent.popleft() for _ in range(size)])
 
     def _send_task(self, parts: list[Part]) -> None:
         group = f"{self._job.key}-{self._parents.key}"  # a new one for each set of genomes
@@ -148,9 +120,3 @@ class DistributedEvaluator:
         """Drops queued episodes, stops running ones, and ends the cluster if the run started it."""
         self._unsent.clear()
         self._tasks.close(at_end=partial(forget, self._job.key))
-
-    def __enter__(self) -> "DistributedEvaluator":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

@@ -23,13 +23,9 @@ Outcome = tuple[Evaluations, int] | str  # evaluations and the level's place the
 
 
 class LevelEvaluator(Interface):
-    """Sends agents into levels.
+    """Sends agents into levels."""
 
-    Attributes:
-        announcement: One line about where levels are played; empty for this process.
-    """
-
-    announcement: str
+    announcement: str  # one line about where levels are played; empty for this process
 
     def play(self, levels: np.ndarray, draw: Draw) -> Iterator[Mapping[int, Outcome]]:
         """Plays levels.
@@ -47,6 +43,7 @@ class LevelEvaluator(Interface):
 
     def close(self) -> None:
         """Ends the cluster if there is one."""
+        return
 
 
 def play_levels(
@@ -54,12 +51,7 @@ def play_levels(
 ) -> list[Outcome]:
     """Plays levels together if none fails, so that one bad level does not take others with it.
 
-    Args:
-        domain: Their domain.
-        levels: As `LevelDomain.decode` returns them.
-        how: Who plays.
-        numbers: Numbers of the levels, one for each.
-        draw: Makes the generator of each level.
+    For the arguments, see `LevelEvaluator.play`; `numbers` are those of the levels.
     """
     try:
         found = domain.evaluate(levels, how, [draw(number) for number in numbers])
@@ -78,14 +70,8 @@ def _is_finite(found: Evaluations, place: int) -> bool:
     return bool(np.isfinite(numbers).all() and np.isfinite(found.occupancy[place]).all())
 
 
-class LocalLevels:
-    """Plays levels in this process, see `LevelEvaluator`.
-
-    Args:
-        domain: The domain of the levels.
-        how: Who plays.
-        together: Levels that are played between two signs of life.
-    """
+class LocalLevels(LevelEvaluator):
+    """Plays levels in this process, some of them `together` between two signs of life."""
 
     announcement = ""
 
@@ -93,17 +79,14 @@ class LocalLevels:
         self._domain, self._how, self._together = domain, how, together
 
     def play(self, levels: np.ndarray, draw: Draw) -> Iterator[Mapping[int, Outcome]]:
-        """Plays levels, see `LevelEvaluator.play`."""
+        """See `LevelEvaluator`."""
         for first in range(0, len(levels), self._together):
             some = levels[first : first + self._together]
             numbers = range(first, first + len(some))
             yield dict(zip(numbers, play_levels(self._domain, some, self._how, numbers, draw), strict=True))
 
-    def close(self) -> None:
-        """Has nothing to end."""
 
-
-class DistributedLevels:
+class DistributedLevels(LevelEvaluator):
     """Plays levels on the workers of a Dask cluster, see `LevelEvaluator`.
 
     Args:
@@ -127,17 +110,19 @@ class DistributedLevels:
         self.announcement = self._tasks.announcement
 
     def play(self, levels: np.ndarray, draw: Draw) -> Iterator[Mapping[int, Outcome]]:
-        """Plays levels, see `LevelEvaluator.play`."""
+        """See `LevelEvaluator`."""
         group = f"levels-{uuid.uuid4().hex}"
         shared = self._tasks.share((self._domain, self._how, draw), name=f"how-{group}")
         unsent = deque(range(len(levels)))
         left = len(levels)
+
+        def send(numbers: list[int]) -> None:
+            self._tasks.send(play_part, shared, levels[numbers], numbers, group=group)
+
         try:
             while left:
                 self._tasks.check()
-                while unsent and self._tasks.has_room:
-                    numbers = [unsent.popleft() for _ in range(self._tasks.next_size(len(unsent)))]
-                    self._tasks.send(play_part, shared, levels[numbers], numbers, group=group)
+                self._tasks.hand_out(unsent, send)
                 outcomes: dict[int, Outcome] = {}
                 for seconds, part in self._tasks.receive(timeout=RECEIVE_SECONDS):
                     outcomes |= part
@@ -156,12 +141,7 @@ class DistributedLevels:
 def play_part(
     shared: tuple[str, Play, Draw], levels: np.ndarray, numbers: Sequence[int]
 ) -> tuple[float, dict[int, Outcome]]:
-    """Plays a few levels. Runs as a Dask task.
-
-    Args:
-        shared: Name of the domain, who plays, and what makes the generators of levels.
-        levels: As `LevelDomain.decode` returns them.
-        numbers: Their numbers.
+    """Plays a few levels, with what all tasks share. Runs as a Dask task.
 
     Returns:
         The seconds that it took, and the outcomes by number.
@@ -171,9 +151,8 @@ def play_part(
     """
     name, how, draw = shared
     agent = Path(how.agent)
-    needed = [*([how.ops] if how.ops else []), *([agent] if agent.suffix else [])]
-    for file in needed:
-        if not file.is_file():
+    for file in (how.ops, agent if agent.suffix else None):
+        if file is not None and not file.is_file():
             raise NeurozooError(f"{file} is missing on this node. It needs the same path on all nodes.")
     began = time.monotonic()
     outcomes = play_levels(get_level_domain(name), levels, how, numbers, draw)

@@ -9,28 +9,18 @@ import numpy as np
 from neurozoo.environments.games import POSITION_SIZES, RAM_BYTES, action_codes, check_behaviour, rom_path
 from neurozoo.environments.protocols import START_STATES, Protocol, start_actions
 from neurozoo.errors import NeurozooError
-from neurozoo.evaluation import Episode, EpisodeResult, Trace
-from neurozoo.genomes.genome import Genome, Mutation, Weights
+from neurozoo.evaluation import Episode, EpisodeResult, Evaluator, Trace
+from neurozoo.genomes.genome import Genome, Mutation
 from neurozoo.native import load_ops
 from neurozoo.native.resource import Resource
 from neurozoo.networks.description import Layout
 from neurozoo.networks.native_plan import native_plan, plan_scales
 
 
-class NativeEvaluator:
-    """Plays episodes in C++ threads. Results do not depend on their number. Use as a context manager.
+class NativeEvaluator(Evaluator):
+    """Plays episodes in C++ threads, one in each. Results do not depend on their number.
 
-    Args:
-        ops: Path of the op library.
-        noise: Path of the noise table.
-        layout: The network and its number of actions.
-        game: Game id.
-        protocol: How episodes are played.
-        threads: Number of threads, which is the number of episodes at once.
-        behaviour: How results describe their episodes: `none`, `ram` or `final_position`.
-
-    Attributes:
-        layout: The network.
+    For the arguments, see `make_evaluator`.
 
     Raises:
         NeurozooError: The library, the table or the ROM is missing or does not fit, or the game does not have the
@@ -66,20 +56,13 @@ class NativeEvaluator:
         )
 
     def set_reference(self, observations: np.ndarray) -> None:
-        """Sets the reference batch of virtual batch norm: float32, (batch, height, width, channels).
-
-        Raises:
-            NeurozooError: The observations have a wrong shape.
-        """
+        """Sets the reference batch of virtual batch norm: float32, (batch, height, width, channels)."""
         self._evaluator.call(self._ops.neurozoo_reference, observations=np.asarray(observations, np.float32))
 
     def pin(self, genomes: Iterable[Genome]) -> None:
         """Keeps these genomes' weights in memory (16 MB each for `large`) instead of those that were pinned before.
 
         A genome that is already pinned costs nothing, a child of one costs one mutation. Others are decoded completely.
-
-        Raises:
-            NeurozooError: A noise index lies outside the table.
         """
         genomes = tuple(dict.fromkeys(genomes))
         if shared := self._shared_ancestor(genomes):
@@ -115,7 +98,7 @@ class NativeEvaluator:
                 rows.append(-1)
             else:
                 rows.append(len(weights))
-                weights.append(self._checked(initial))
+                weights.append(initial.theta)
             mutations.extend(rest)
             starts.append(len(mutations))
         self._evaluator.call(
@@ -130,14 +113,6 @@ class NativeEvaluator:
         )
         self._pinned = {genome: slot for slot, genome in enumerate(genomes)}
 
-    def _checked(self, weights: Weights) -> np.ndarray:
-        count = self.layout.parameter_count
-        if weights.theta.shape != (count,):
-            raise NeurozooError(
-                f"The network has {count:,} parameters, but got weights of shape {weights.theta.shape}."
-            )
-        return weights.theta
-
     def _pinned_ancestor(self, genome: Genome) -> tuple[int, tuple[Mutation, ...]]:
         if genome in self._pinned:
             return self._pinned[genome], ()
@@ -150,11 +125,7 @@ class NativeEvaluator:
         return -1, genome.mutations
 
     def submit(self, episodes: Mapping[int, Episode]) -> None:
-        """Queues episodes by number.
-
-        Raises:
-            NeurozooError: Neither the genome nor its parent is pinned, or a noise index lies outside the table.
-        """
+        """Queues episodes by number."""
         parents, indices, powers = [], [], []
         for episode in episodes.values():
             slot, rest = self._pinned_ancestor(episode.genome)
@@ -179,11 +150,7 @@ class NativeEvaluator:
         )
 
     def receive(self, *, timeout: float) -> dict[int, EpisodeResult]:
-        """Returns the results of finished episodes by number; none after `timeout` seconds without any.
-
-        Raises:
-            NeurozooError: A worker failed.
-        """
+        """Returns the results of finished episodes by number; none after `timeout` seconds without any."""
         *columns, behaviours, sizes = self._evaluator.call(self._ops.neurozoo_receive, timeout=timeout)
         numbers, *facts = (column.numpy().tolist() for column in columns)
         parts = shaped_behaviours(behaviours.numpy(), sizes.numpy(), behaviour=self._behaviour, protocol=self._protocol)
@@ -208,14 +175,8 @@ class NativeEvaluator:
         return Trace(*(column.numpy() for column in columns))
 
     def close(self) -> None:
-        """Drops queued episodes, stops running ones within a step, and frees the memory."""
+        """See `Evaluator`."""
         self._evaluator.close()
-
-    def __enter__(self) -> "NativeEvaluator":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def shaped_behaviours(

@@ -12,12 +12,7 @@ from neurozoo.networks.description import Layout
 
 
 class PinnedWeights:
-    """Makes the same weights as the native op, to the bit: it rounds after each product and each sum.
-
-    Args:
-        noise: The noise table, float32, shape (size,).
-        layout: The network.
-    """
+    """Makes the same weights as the native op, to the bit: it rounds after each product and each sum."""
 
     def __init__(self, noise: np.ndarray, layout: Layout) -> None:
         self._noise = noise
@@ -28,21 +23,16 @@ class PinnedWeights:
         """Returns the weights of a pinned genome: float32, shape (parameters,)."""
         return self._pinned[genome]
 
-    def pin(self, genomes: Iterable[Genome], threads: Executor) -> None:
+    def pin(self, genomes: Iterable[Genome], threads: Executor | None = None) -> None:
         """Keeps these genomes' weights instead of those that were pinned before.
 
         A genome that is already pinned costs nothing, a child of one costs one mutation. Others are decoded completely.
 
-        Args:
-            genomes: The genomes to pin.
-            threads: Executor that makes the weights.
-
         Raises:
-            NeurozooError: A noise index lies outside the table, or weights do not fit the network. The genomes that
-                were pinned before stay pinned.
+            NeurozooError: A noise index lies outside the table. The genomes that were pinned before stay pinned.
         """
         makers = {genome: self._maker(genome) for genome in genomes}
-        made = threads.map(lambda make: make(), makers.values())
+        made = (threads.map if threads else map)(lambda make: make(), makers.values())
         self._pinned = dict(zip(makers, made, strict=True))
 
     def maker(self, genome: Genome) -> Callable[[], np.ndarray]:
@@ -58,23 +48,16 @@ class PinnedWeights:
         return self._maker(genome)
 
     def _maker(self, genome: Genome) -> Callable[[], np.ndarray]:
+        limits = {"parameters": self._layout.parameter_count, "table_size": len(self._noise)}
         if genome in self._pinned:
             theta = self._pinned[genome]
             return lambda: theta
         if genome.parent in self._pinned:
             mutation = genome.mutations[-1]
-            self._check(Genome(mutation.index))
+            check_genome(Genome(mutation.index), **limits)
             return partial(self._mutated, self._pinned[genome.parent], mutation)
-        self._check(genome)
+        check_genome(genome, **limits)
         return partial(decode, genome, noise=self._noise, layout=self._layout)
-
-    def _check(self, genome: Genome) -> None:
-        count = self._layout.parameter_count
-        if isinstance(genome.initial, Weights) and genome.initial.theta.shape != (count,):
-            raise NeurozooError(
-                f"The network has {count:,} parameters, but got weights of shape {genome.initial.theta.shape}."
-            )
-        check_genome(genome, parameters=count, table_size=len(self._noise))
 
     def _mutated(self, parent: np.ndarray, mutation: Mutation) -> np.ndarray:
         child = self._noise[mutation.index : mutation.index + len(parent)] * np.float32(mutation.power)

@@ -15,17 +15,9 @@ REFERENCE_SIZE = 128  # observations, as published
 def collect_reference(game: str, protocol: Protocol, *, entropy: Entropy) -> np.ndarray:
     """Plays at random to collect typical observations of a game, over which activations are normalised.
 
-    Args:
-        game: Game id.
-        protocol: How episodes are played.
-        entropy: What the run's random numbers depend on; see `run_entropy`.
-
     Returns:
         float32, (128, height, width, channels): the observation before each step of a uniformly random policy, over
         as many episodes as it takes.
-
-    Raises:
-        NeurozooError: The game cannot be played.
 
     Source: Salimans et al. 2016, arXiv:1606.03498 (virtual batch normalisation); published code of Such et al. 2017.
     """

@@ -10,7 +10,8 @@ from typing import Any
 
 from keras import ops
 
-from neurozoo.networks.description import EPSILON, Layout, PlacedLayer
+from neurozoo.networks.description import Layout
+from neurozoo.networks.layers import EPSILON, PlacedLayer
 
 Tensor = Any  # of TensorFlow or JAX
 Arrays = Mapping[str, Tensor]  # of a layer or of a network, by name
@@ -37,11 +38,6 @@ def run_network(layout: Layout, weights: Arrays, observations: Tensor, moments: 
 
 def measure_network(layout: Layout, weights: Arrays, observations: Tensor) -> dict[str, Tensor]:
     """Measures mean and deviation of each normalised layer on a reference batch, layer after layer.
-
-    Args:
-        layout: The network.
-        weights: As in `run_network`.
-        observations: float32, (slots, batch, height, width, channels).
 
     Returns:
         (slots, 2, channels) by layer name: the mean and the inverse standard deviation.

@@ -12,26 +12,15 @@ from neurozoo.networks.description import Layout
 
 
 class SlotNetworks:
-    """Weights and last observations of one agent per slot. Shapes never change, so everything is compiled once.
-
-    Args:
-        layout: The network.
-        slots: Number of agents.
-        backend: TensorFlow or JAX.
-        repeats_first: Whether copies of an episode's first plane stand before it; otherwise zeros.
-    """
+    """Weights and last observations of one agent per slot. Shapes never change, so everything is compiled once."""
 
     def __init__(
         self, layout: Layout, *, slots: int, backend: JaxBackend | TensorFlowBackend, repeats_first: bool = False
     ) -> None:
         self.slots = slots
         self._backend = backend
-        self._places = places = {
-            f"{placed.layer.name}/{part}": (place, placed.weight_shape if part == "w" else (placed.out_shape[2],))
-            for placed in layout.layers
-            for part, place in placed.places.items()
-        }
-        self._weights = {name: backend.slots((slots, *shape)) for name, (_, shape) in places.items()}
+        self._layout = layout
+        self._weights = {name: backend.slots((slots, *shape)) for name, shape in layout.shapes.items()}
         self._moments = {
             placed.layer.name: backend.slots((slots, 2, placed.out_shape[2]))
             for placed in layout.layers
@@ -41,21 +30,19 @@ class SlotNetworks:
         self._run, self._measure = _programs(layout, backend, repeats_first)
 
     def on_device(self, theta: np.ndarray) -> dict[str, Any]:
-        """Copies weights to the device, for `load`. Any thread may call it.
+        """Copies weights, float32, (parameters,), to the device, for `load`. Any thread may call it."""
+        return {name: self._backend.array(part[None]) for name, part in self._layout.split(theta).items()}
 
-        Args:
-            theta: float32, (parameters,).
-        """
-        return {
-            name: self._backend.array(theta[place].reshape(1, *shape)) for name, (place, shape) in self._places.items()
-        }
+    def make_on_device(self, make: Callable[[], np.ndarray]) -> dict[str, Any]:
+        """Makes weights and copies them to the device."""
+        return self.on_device(make())
 
     def load(self, slot: int, new: Mapping[str, Any], reference: Any = None) -> None:
         """Gives a slot new weights.
 
         Args:
             slot: Index of the slot.
-            new: The weights, on the device.
+            new: The weights, from `on_device`.
             reference: Reference batch of virtual batch norm, (1, batch, height, width, channels), on the device.
         """
         if self._moments:
@@ -98,10 +85,7 @@ def _programs(
 def memory_needed(layout: Layout, slots: int, *, waiting: int = 0) -> int:
     """Estimates the memory in bytes of weights, observations, and the largest patches of one half of the slots.
 
-    Args:
-        layout: The network.
-        slots: Number of agents, in two halves.
-        waiting: Number of agents whose weights are there before a slot is free.
+    `waiting` is the number of agents whose weights are there before a slot is free.
     """
     patches = [
         math.prod(placed.out_shape[:2]) * math.prod(placed.weight_shape[:-1])

@@ -17,14 +17,6 @@ BEGUN, PLAYING, ENDED = 1, 2, 3  # states that `advance` returns; 0: no episode
 class WorldPool:
     """Plays one episode in each of its environments. Results do not depend on the number of threads.
 
-    Args:
-        ops: Path of the op library.
-        game: Game id.
-        protocol: How episodes are played.
-        worlds: Number of environments.
-        threads: Number of threads.
-        behaviour: How results describe their episodes: `none`, `ram` or `final_position`.
-
     Raises:
         NeurozooError: The library or the ROM is missing or does not fit, or a thread cannot be started.
     """
@@ -72,13 +64,8 @@ class WorldPool:
         return planes, rewards, states
 
     def outcomes(self, worlds: Sequence[int]) -> list[tuple]:
-        """Returns score, sign score, steps, frames and behaviour of episodes that have ended, once for each.
-
-        Args:
-            worlds: Indices of the environments.
-        """
-        numbers = np.array(worlds, np.int32)
-        *facts, data, sizes = self._worlds.call(self._ops.neurozoo_outcomes, worlds=numbers)
+        """Returns score, sign score, steps, frames and behaviour of episodes that have ended, once for each."""
+        *facts, data, sizes = self._worlds.call(self._ops.neurozoo_outcomes, worlds=np.array(worlds, np.int32))
         described = shaped_behaviours(data.numpy(), sizes.numpy(), behaviour=self._behaviour, protocol=self._protocol)
         return list(zip(*(fact.numpy().tolist() for fact in facts), described, strict=True))
 

@@ -52,11 +52,7 @@ def initial_weights(num_actions: int) -> np.ndarray:
 
 
 def decode_seeds(seeds: Sequence[int], num_actions: int) -> np.ndarray:
-    """Decodes seeds to weights. Each seed needs a stream of random numbers, which takes about 0.1 s.
-
-    Args:
-        seeds: Unsigned 32-bit integers, oldest first.
-        num_actions: Number of outputs of the network.
+    """Decodes seeds, oldest first, to weights. Each needs a stream of random numbers, which takes about 0.1 s.
 
     Returns:
         float32, shape (parameters,), in the order of the layers of `cshenton`.

@@ -36,17 +36,10 @@ class Mutation(NamedTuple):
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights that do not come from the noise table, such as those of an evolution strategy.
+    """Weights that do not come from the noise table, such as those of an evolution strategy."""
 
-    Two of them are equal if their digests are.
-
-    Attributes:
-        digest: SHA-256 of the numbers.
-        theta: float32, shape (parameters,), read-only.
-    """
-
-    digest: str
-    theta: np.ndarray = field(compare=False, repr=False)
+    digest: str  # SHA-256 of the numbers, by which weights are compared
+    theta: np.ndarray = field(compare=False, repr=False)  # float32, shape (parameters,), read-only
 
     @classmethod
     def of(cls, theta: np.ndarray) -> "Weights":
@@ -172,11 +165,6 @@ def check_genome(genome: Genome, *, parameters: int, table_size: int) -> None:
 def decode(genome: Genome, *, noise: np.ndarray, layout: Layout) -> np.ndarray:
     """Decodes a genome to weights in a slow and obvious way; the native op gives the same bits.
 
-    Args:
-        genome: The genome.
-        noise: The noise table, float32, shape (size,).
-        layout: Parameter layout of the network that the genome belongs to.
-
     Returns:
         float32, shape (parameters,). The initial weights are scaled noise; the mutations are added unscaled, in order.
 
@@ -201,21 +189,13 @@ def decode(genome: Genome, *, noise: np.ndarray, layout: Layout) -> np.ndarray:
 
 @dataclass(frozen=True)
 class GenomeRecord:
-    """The content of a `genome.json`.
+    """The content of a `genome.json`."""
 
-    Attributes:
-        genome: The genome; None if the weights come from seeds or are only in a `checkpoint.npz`.
-        game: Game id such as `frostbite`.
-        model: Network name such as `large`.
-        seeds: Published seeds of cshenton/neuroevolution; None for other genomes.
-        protocol: How its episodes are played; None if the file does not say so.
-    """
-
-    genome: Genome | None
+    genome: Genome | None  # None if the weights come from seeds or are only in a `checkpoint.npz`
     game: str
-    model: str
-    seeds: tuple[int, ...] | None = None
-    protocol: Protocol | None = None
+    model: str  # network name such as `large`
+    seeds: tuple[int, ...] | None = None  # published ones of cshenton/neuroevolution
+    protocol: Protocol | None = None  # None if the file does not say how its episodes are played
 
 
 def read_genome(path: str | os.PathLike) -> GenomeRecord:
@@ -224,33 +204,22 @@ def read_genome(path: str | os.PathLike) -> GenomeRecord:
     Raises:
         NeurozooError: The file is missing or damaged, or names an unknown game, network or protocol.
     """
-    return genome_record(
-        read_json(path, "Give a genome.json of a run, or a file with the keys game, model and genome."), source=path
-    )
+    record = read_json(path, "Give a genome.json of a run, or a file with the keys game, model and genome.")
+    return genome_record(record, source=path)
 
 
 def genome_record(record: Mapping, *, source: object) -> GenomeRecord:
-    """Reads the object in a `genome.json`; `source` is its name in error messages.
-
-    Raises:
-        NeurozooError: A key is missing, or the network or protocol is unknown.
-    """
-    missing = {"game", "model"} - set(record)
-    if not {"genome", "seeds"} & set(record):
-        missing |= {"genome"}
-    if missing:
+    """Reads the object in a `genome.json`; `source` is its name in error messages."""
+    needed = {"game", "model"} if "seeds" in record else {"game", "model", "genome"}
+    if missing := needed - set(record):
         raise NeurozooError(f"{source} lacks {', '.join(sorted(missing))}. A genome file has game, model and genome.")
-    genome, seeds = record.get("genome"), record.get("seeds")
+    genome, seeds, protocol = (record.get(key) for key in ("genome", "seeds", "protocol"))
+    choices = {key: record.get(key) or None for key in ("action_set", "observation", "start_state")}
     with naming(source):
         return GenomeRecord(
-            genome=None if "genome" not in record or genome is None else Genome.from_json(genome),
+            genome=None if genome is None else Genome.from_json(genome),
             game=record["game"],
             model=get_network(record["model"]).name,
             seeds=None if seeds is None else check_seeds(seeds),
-            protocol=_protocol(record) if record.get("protocol") is not None else None,
+            protocol=None if protocol is None else protocol_of(record["game"], protocol, **choices),
         )
-
-
-def _protocol(record: Mapping) -> Protocol:
-    choices = ("action_set", "observation", "start_state")
-    return protocol_of(record["game"], record["protocol"], **{key: record.get(key) or None for key in choices})

@@ -59,10 +59,10 @@ def _facts_path(path: Path) -> Path:
 
 
 def open_noise_table(path: str | os.PathLike, *, verify: bool = True) -> np.ndarray:
-    """Maps the noise table into memory, where all runs of a node share it.
+    """Maps a table that `build_noise_table` wrote into memory, where all runs of a node share it.
 
     Args:
-        path: A file written by `build_noise_table`.
+        path: The table.
         verify: Whether to check the SHA-256 of the whole file first (about a second per gigabyte).
 
     Returns:

@@ -21,10 +21,7 @@ _TYPE = np.dtype([("index", "<i8"), ("power", "<f8")])
 
 
 def pack(genomes: Sequence[Genome]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Packs genomes; `unpack` gives the same ones, bit by bit.
-
-    Args:
-        genomes: Recipes for weights from the noise table, similar ones beside each other.
+    """Packs recipes for weights, similar ones beside each other; `unpack` gives the same ones, bit by bit.
 
     Returns:
         `blocks`, the names of the arrays, `initial`, the index of the first genome's initial weights, and `genomes`:

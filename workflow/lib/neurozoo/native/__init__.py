@@ -4,7 +4,7 @@ import ctypes
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -17,8 +17,8 @@ from neurozoo.native.sources import SOURCES, hash_sources
 
 OPS = "results/native/libneurozoo_ops.so"  # where the workflow builds it
 
-BUILD = "Build it: snakemake --cores all results/native/libneurozoo_ops.so"
-REBUILD = "Build it again: snakemake --cores all --force results/native/libneurozoo_ops.so"
+BUILD = f"Build it: snakemake --cores all {OPS}"
+REBUILD = f"Build it again: snakemake --cores all --force {OPS}"
 
 # What TensorFlow adds before and after the message of an op.
 _AROUND_MESSAGE = re.compile(r"^\{\{function_node [^}]*\}\} ?| \[Op:\w+\].*$", re.DOTALL)
@@ -60,9 +60,6 @@ def load_ops(library: str | os.PathLike) -> ModuleType:
 def check_ops(library: str | os.PathLike) -> dict:
     """Checks that the op library is whole and was built from the sources in this project, without loading it.
 
-    Args:
-        library: `libneurozoo_ops.so`, with `build.json` beside it.
-
     Returns:
         The content of build.json.
 
@@ -75,10 +72,10 @@ def check_ops(library: str | os.PathLike) -> dict:
     if not path.with_name("build.json").exists():
         raise NeurozooError(f"{path} is no op library, or its build.json is missing. {REBUILD}")
     facts = read_json(path.with_name("build.json"), REBUILD)
-    if facts.get("sha256") not in (None, digest := sha256_of(path)):  # loading half a library ends the process
+    digest, built = sha256_of(path), str(facts.get("sha256"))
+    if built != digest:  # loading half a library ends the process
         raise NeurozooError(
-            f"The op library {path} is damaged: its SHA-256 is {digest}, but {str(facts['sha256'])[:80]} was "
-            f"built. {REBUILD}"
+            f"The op library {path} is damaged: its SHA-256 is {digest}, but {built[:80]} was built. {REBUILD}"
         )
     if hash_sources(SOURCES) not in (None, facts.get("sources_sha256")):
         raise NeurozooError(f"The op library {path} was built from other sources than those in {SOURCES}. {REBUILD}")
@@ -89,12 +86,15 @@ def check_ops(library: str | os.PathLike) -> dict:
 def _load_ops(path: Path, _modified: int) -> ModuleType:
     facts = check_ops(path)
     tf = import_tensorflow()
-    if facts.get("tensorflow") != tf.__version__:
+    if (version := facts.get("tensorflow")) != tf.__version__:
         raise NeurozooError(
-            f"The op library {path} was built for TensorFlow {str(facts.get('tensorflow'))[:80]}, but this is "
-            f"{tf.__version__}. {REBUILD}"
+            f"The op library {path} was built for TensorFlow {str(version)[:80]}, but this is {tf.__version__}. "
+            f"{REBUILD}"
         )
-    if missing := _missing(facts, flags := processor_flags()):
+    needed, flags = facts.get("instructions"), processor_flags()
+    if not isinstance(needed, list):
+        raise NeurozooError(f"The build.json of {path} is damaged: it should list instructions. {REBUILD}")
+    if flags and (missing := [name for name in map(str, needed) if name not in flags]):
         level = "x86-64-v3" if flags >= {"avx2", "fma"} else "x86-64-v2"
         raise NeurozooError(
             f"The op library {path} was built for {facts.get('march')}, but this processor lacks {', '.join(missing)}. "
@@ -106,19 +106,8 @@ def _load_ops(path: Path, _modified: int) -> ModuleType:
         raise NeurozooError(f"The op library {path} cannot be loaded: {error.message} {REBUILD}") from error
 
 
-def _missing(facts: Mapping[str, object], flags: set[str]) -> list[str]:
-    """Returns which instructions of a library the processor lacks, as far as library and processor are known."""
-    needed = facts.get("instructions")
-    if not isinstance(needed, list) or not flags:
-        return []
-    return [name for name in map(str, needed) if name not in flags]
-
-
 def usable_ops(library: str | os.PathLike | None) -> tuple[Path | None, str | None]:
-    """Returns the op library for those who can do without it.
-
-    Args:
-        library: `libneurozoo_ops.so`; None if there is none.
+    """Returns the op library, or None, for those who can do without it.
 
     Returns:
         Its path, or None if it is missing or cannot be loaded; and in the latter case, a sentence that says why.
@@ -133,27 +122,16 @@ def usable_ops(library: str | os.PathLike | None) -> tuple[Path | None, str | No
 
 
 def load_functions(library: str | os.PathLike) -> ctypes.CDLL:
-    """Loads the C functions of the op library, which write into the caller's arrays. Releases the GIL while they run.
-
-    Args:
-        library: `libneurozoo_ops.so`, with `build.json` beside it.
-
-    Raises:
-        NeurozooError: `load_ops` raises it.
-    """
+    """Loads the C functions of the op library, which write into the caller's arrays, without the GIL."""
     load_ops(library)  # first: TensorFlow sees only the ops of libraries that it has loaded itself
     return ctypes.CDLL(str(Path(library).resolve()))
 
 
 def call_op(op: Callable, **inputs: object):
-    """Runs one of the library's ops on the CPU. Turns its errors into one sentence.
-
-    Args:
-        op: A function of the module that `load_ops` returns.
-        inputs: The op's inputs and attributes.
+    """Runs an op of the library on the CPU, with its inputs and attributes. Turns its errors into one sentence.
 
     Returns:
-        What the op returns: one tensor, or a named tuple of them.
+        One tensor, or a named tuple of them.
 
     Raises:
         NeurozooError: The op failed.

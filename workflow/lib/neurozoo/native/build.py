@@ -74,11 +74,7 @@ def fetch_ale(
 
 
 def check_package(package: Path, *, sha256: str = ALE_SHA256) -> None:
-    """Compares the source package with the pinned hash.
-
-    Raises:
-        NeurozooError: It is another file.
-    """
+    """Compares the source package with the pinned hash."""
     if (digest := sha256_of(package)) != sha256:
         raise NeurozooError(
             f"The source package {package.name} has SHA-256 {digest}, but {sha256} is pinned. "
@@ -169,14 +165,7 @@ def build_native_op(
 
 
 def find_compiler() -> str:
-    """Finds a C++ compiler (`CXX`, c++, g++ or clang++) that sees zlib's headers.
-
-    Returns:
-        Its path.
-
-    Raises:
-        NeurozooError: There is none, or zlib's headers are missing.
-    """
+    """Finds a C++ compiler (`CXX`, c++, g++ or clang++) that sees zlib's headers, and returns its path."""
     names = [os.environ["CXX"]] if os.environ.get("CXX") else ["c++", "g++", "clang++"]
     compiler = next((path for name in names if (path := shutil.which(name))), None)
     if compiler is None:
@@ -197,11 +186,7 @@ def find_compiler() -> str:
 
 
 def tool(name: str) -> str:
-    """Finds a program of this Python environment, or else of the system.
-
-    Raises:
-        NeurozooError: It is nowhere.
-    """
+    """Finds a program of this Python environment, or else of the system."""
     own = Path(sysconfig.get_path("scripts")) / name
     path = str(own) if own.exists() else shutil.which(name)
     if path is None:

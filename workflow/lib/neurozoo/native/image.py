@@ -40,9 +40,7 @@ def check_image(folder: Path = IMAGE, *, project: Path = _PROJECT) -> None:
 
     Commits themselves may differ: pages, rules and the library lie outside of the image and may change.
 
-    Args:
-        folder: That of the image; outside of containers there is none, and nothing to check.
-        project: Folder with the project's sources.
+    Outside of containers there is no image, and nothing to check.
 
     Raises:
         NeurozooError: The image was built from other lock files or other sources of the op. The message names them and
@@ -51,7 +49,11 @@ def check_image(folder: Path = IMAGE, *, project: Path = _PROJECT) -> None:
     if not (folder / FACTS).exists():
         return
     facts = read_json(folder / FACTS, _DAMAGED)
-    differing = [lock for lock, digest in facts["locks"].items() if not _is(project / lock, digest)]
+    differing = [
+        lock
+        for lock, digest in facts["locks"].items()
+        if not (project / lock).exists() or sha256_of(project / lock) != digest
+    ]
     if hash_sources(project / "native") not in (None, facts["native"]):
         differing.append("native/")
     if differing:
@@ -63,13 +65,7 @@ def check_image(folder: Path = IMAGE, *, project: Path = _PROJECT) -> None:
 
 
 def take_op(library: Path, build_info: Path, *, march: str, folder: Path = IMAGE) -> bool:
-    """Copies the op that the image brings, so that no job has to compile it.
-
-    Args:
-        library: Where `libneurozoo_ops.so` is to appear.
-        build_info: Where `build.json` is to appear.
-        march: Instruction set that is wanted.
-        folder: That of the image.
+    """Copies the op that the image brings, and its build.json, so that no job has to compile it.
 
     Returns:
         Whether there is an image.
@@ -81,16 +77,12 @@ def take_op(library: Path, build_info: Path, *, march: str, folder: Path = IMAGE
         return False
     check_image(folder)
     facts = read_json(folder / "build.json", _DAMAGED)
-    if facts.get("march") != march:
+    if facts["march"] != march:
         raise NeurozooError(
-            f"The op in this image was built for {facts.get('march')}, but native.march in the configuration is "
+            f"The op in this image was built for {facts['march']}, but native.march in the configuration is "
             f"{march}. Change that, or {_BUILD} with MARCH={march}"
         )
     with written_whole(library) as temporary:
         shutil.copyfile(folder / "libneurozoo_ops.so", temporary)
         write_json(build_info, {**facts, **provenance()})
     return True
-
-
-def _is(file: Path, digest: str) -> bool:
-    return file.exists() and sha256_of(file) == digest

@@ -11,10 +11,6 @@ _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@")
 def apply_patch(patch: str, folder: Path) -> None:
     """Changes files as a unified diff (`diff -u`, names starting with a/ and b/) says, and only if all of it fits.
 
-    Args:
-        patch: The diff's text.
-        folder: What the names in it are relative to.
-
     Raises:
         NeurozooError: A line that the diff shows is not what stands in the file; no file is changed then.
     """

@@ -12,16 +12,7 @@ from neurozoo.native import call_op, import_tensorflow
 
 
 class Resource:
-    """A resource of the op library. It is freed by `close`, with its last reference, or when Python ends.
-
-    Args:
-        make: The op that makes it, a function of the module that `load_ops` returns.
-        name: What a sentence calls it, such as `evaluator`.
-        attributes: Of the op.
-
-    Raises:
-        NeurozooError: The op failed.
-    """
+    """A resource of the op library. It is freed by `close`, with its last reference, or when Python ends."""
 
     def __init__(self, make: Callable, *, name: str, **attributes: object) -> None:
         self._name = name
@@ -30,11 +21,7 @@ class Resource:
         self._free = weakref.finalize(self, _destroy, import_tensorflow(), self._handle, os.getpid())
 
     def call(self, op: Callable, **inputs: object):
-        """Runs an op that takes the resource as its `handle`; the rest is as in `call_op`.
-
-        Raises:
-            NeurozooError: The resource is closed, or the op failed.
-        """
+        """Runs an op that takes the resource as its `handle`; see `call_op`."""
         if not self._free.alive:
             raise NeurozooError(f"The {self._name} is closed.")
         return call_op(op, handle=self._handle, **inputs)

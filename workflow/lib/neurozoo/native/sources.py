@@ -11,9 +11,6 @@ SUFFIXES = {".cc", ".h", ".inc", ".patch", ".txt"}  # .txt: CMakeLists.txt
 def hash_sources(folder: Path) -> str | None:
     """Hashes what the op is compiled from, so that an op knows its sources again.
 
-    Args:
-        folder: The sources; those of the project are at `SOURCES`.
-
     Returns:
         SHA-256 of names and contents, the same wherever the folder lies and whenever its files were written; None if
         it holds no sources, as where the library is installed without them.

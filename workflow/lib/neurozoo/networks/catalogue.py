@@ -12,20 +12,33 @@ docs/networks.md lists our deviations.
 import hashlib
 import json
 import math
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Iterable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.networks.checks import by_name
-from neurozoo.networks.description import EPSILON, Layer, Network
+from neurozoo.networks.description import Network
 from neurozoo.networks.keras_networks import KerasNetwork
+from neurozoo.networks.layers import EPSILON, Layer
 from neurozoo.networks.maze_network import VIEW, MazeNetwork
-from neurozoo.networks.native_plan import no_native_plan
 
 _OF_NAMES = ("name", "published_names")
 _OF_START = ("std", "initialisation", "vector_std")  # fields of layers
 _DIGITS = 12  # of a hash; enough to tell networks apart
+
+
+def by_name(networks: Iterable[Any]) -> dict[str, Any]:
+    """Returns networks by their names.
+
+    Raises:
+        NeurozooError: Two have the same name, or the same published name.
+    """
+    networks = list(networks)
+    counts = Counter(name for network in networks for name in (network.name, *network.published_names))
+    if twice := [name for name, count in counts.items() if count > 1]:
+        raise NeurozooError(f"Two networks of networks/catalogue.py are called {twice[0]!r}. Rename one of them.")
+    return {network.name: network for network in networks}
 
 
 def _all(layers: tuple[Layer, ...], **changes: Any) -> tuple[Layer, ...]:
@@ -216,7 +229,11 @@ def get_network(name: str) -> Network:
     """
     network = get_architecture(name)
     if isinstance(network, KerasNetwork):
-        raise no_native_plan(network.name)
+        raise NeurozooError(
+            f"{network.name!r} is a Keras network, as impala needs it, and not a chain of layers: it has no native "
+            "plan, and algorithms for chains cannot train it. Choose a chain such as 'large' or 'small'. To score a "
+            "trained Keras network: python -m neurozoo test."
+        )
     return network
 
 

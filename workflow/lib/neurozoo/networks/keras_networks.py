@@ -1,8 +1,7 @@
 """Keras networks, which learners of returns train from rollouts; the native op does not play them.
 
 Most have a policy head and a baseline head, the action and reward before as inputs, and a memory if wanted. Q-networks
-have action values instead, of which the largest is their baseline. `neurozoo.networks.catalogue` has the descriptions,
-and `neurozoo.networks.description` the other kind of architecture, chains of layers.
+have action values instead, of which the largest is their baseline. `neurozoo.networks.catalogue` has the descriptions.
 
 Sources: Espeholt et al. 2018, arXiv:1802.01561, and the code of impala_horovod_gym (`agent.py`); Ba et al. 2016,
 arXiv:1607.06450 (layer normalisation).
@@ -12,51 +11,37 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from neurozoo.networks.checks import check_heads
-from neurozoo.networks.description import OBSERVATION_SHAPE, Layer, PlacedLayer, too_small_for
-from neurozoo.networks.initial_weights import orthogonal
+from neurozoo.errors import NeurozooError
+from neurozoo.networks.checks import SHOW, check_choices, check_counts, check_layer_names, check_network_name
+from neurozoo.networks.description import OBSERVATION_SHAPE, too_small_for
+from neurozoo.networks.layers import Layer, PlacedLayer, split_parameters
+from neurozoo.networks.parameter_arrays import (
+    GATES,
+    LSTM,
+    ParameterArray,
+    lstm_arrays,
+    orthogonal,
+    truncated_normal,
+    weight_arrays,
+)
+from neurozoo.networks.torso import convolutions, out_size, residual_section, weighted
 
 if TYPE_CHECKING:
     import keras
 
 INPUTS = ("observation", "previous_action", "previous_reward")  # of the Keras model, before those of the memory
 MEMORY = ("hidden_state", "cell_state")  # of an LSTM: names of the inputs
-POLICY, Q_VALUES, BASELINE, LSTM = "policy", "q_values", "baseline", "lstm"  # names of layers
-NORM_EPSILON = 1e-5  # of layer normalisation
-BLOCKS = 2  # residual blocks of a section
-TRUNCATED = 2.0  # initial weights lie within this many standard deviations
+POLICY, Q_VALUES, BASELINE = "policy", "q_values", "baseline"  # names of layers
 KERAS_NAMES = {LSTM: "lstm_kernel"}  # where the layer with the weights is not the one with the activation
-_GATES = 4  # of an LSTM: input, forget, cell, output
-_ORTHOGONAL_GAINS = {POLICY: 0.01, BASELINE: 1.0, LSTM: 1.0}  # of others: sqrt(2)
+_GAINS = {POLICY: 0.01, BASELINE: 1.0, LSTM: 1.0}  # of orthogonal weights; of others: sqrt(2)
+# Fields of layers that a network with heads does not read: its learner draws the weights.
+_IGNORED = {"bias": True, "gain": 1.0, "std": 1.0, "initialisation": "fan_in", "vector_std": 1.0}
 InitialWeights = Literal["fan_in", "orthogonal"]
 Precision = Literal["float32", "mixed_bfloat16"]
-
-
-class ParameterArray(NamedTuple):
-    """One array of a layer's parameters.
-
-    Attributes:
-        layer: Name of the layer with the weights.
-        part: `w` (weights), `u` (weights from the LSTM's own output) or `b` (biases); of layer normalisation `gain` or
-            `offset`.
-        shape: Its shape, as in Keras.
-        bound: Initial values: standard deviation of a truncated normal distribution; for the LSTM, the bound of a
-            uniform one; for gains and offsets, what they start with; 0 for biases.
-    """
-
-    layer: str
-    part: str
-    shape: tuple[int, ...]
-    bound: float
-
-    @property
-    def name(self) -> str:
-        """Such as `conv1/w`."""
-        return f"{self.layer}/{self.part}"
 
 
 @dataclass(frozen=True)
@@ -73,6 +58,9 @@ class KerasNetwork:
         head: `policy`: logits, and a baseline of its own. `q_values`: action values, which depend on nothing but the
             observation.
         precisions: What its layers can compute in, for a learner.
+
+    Raises:
+        NeurozooError: A value is not allowed; the message names the network.
     """
 
     precisions: ClassVar[tuple[Precision, ...]] = ("float32", "mixed_bfloat16")
@@ -84,7 +72,23 @@ class KerasNetwork:
     head: Literal["policy", "q_values"] = "policy"
 
     def __post_init__(self) -> None:
-        check_heads(self, taken=(*INPUTS, *MEMORY, BASELINE, "core_input", "torso_relu"))
+        whose = f"The network {self.name!r}"
+        check_network_name(self.name)
+        check_choices(self, f"the network {self.name!r}")
+        check_counts(self, {"units": 1, "lstm_units": 0}, whose)
+        if not self.torso or any(layer.kind not in ("conv", "residual") for layer in self.torso):
+            raise NeurozooError(f"{whose} should have a torso of convolutions and residual sections. {SHOW}")
+        for layer in self.torso:
+            check_counts(layer, {"units": 1}, f"The layer {layer.name!r}")
+            ignored = [name for name, value in _IGNORED.items() if getattr(layer, name) != value]
+            ignored += ["normalisation"] if layer.normalisation not in (None, "layer") else []
+            if ignored:
+                raise NeurozooError(
+                    f"{whose} has heads, so the {ignored[0]} of its layer {layer.name!r} cannot be "
+                    f"{getattr(layer, ignored[0])!r}: it would have no effect. {SHOW}"
+                )
+        taken = (*INPUTS, *MEMORY, BASELINE, "core_input", "torso_relu")
+        check_layer_names([layer.name for layer in self.layers], whose, taken=taken)
 
     @property
     def published_name(self) -> str | None:
@@ -95,12 +99,7 @@ class KerasNetwork:
     def layers(self) -> tuple[Layer, ...]:
         """The layers whose activations are shown, from observation to policy or action values."""
         memory = (Layer(LSTM, "lstm", self.lstm_units, activation="linear"),) if self.lstm_units else ()
-        return (
-            *self.torso,
-            self.dense,
-            *memory,
-            Layer(self.head, "dense", activation="linear"),
-        )
+        return (*self.torso, self.dense, *memory, Layer(self.head, "dense", activation="linear"))
 
     @property
     def dense(self) -> Layer:
@@ -115,7 +114,7 @@ class KerasNetwork:
         """
         side = min(observation_shape[:2])
         for layer in self.torso:
-            side = _out_size(layer, side)
+            side = out_size(layer, side)
         if side < 1:
             raise too_small_for(self.name, observation_shape)
         return KerasLayout(self, num_actions, observation_shape)
@@ -123,13 +122,7 @@ class KerasNetwork:
 
 @dataclass(frozen=True)
 class KerasLayout:
-    """A Keras network for a given number of actions and observation shape. It has the interface of `Layout`.
-
-    Attributes:
-        network: The description.
-        num_actions: Outputs of the head for actions.
-        observation_shape: (height, width, channels) of the input.
-    """
+    """A Keras network for a given number of actions and observation shape. It has the interface of `Layout`."""
 
     network: KerasNetwork
     num_actions: int
@@ -156,8 +149,8 @@ class KerasLayout:
                 out_shape = (1, 1, layer.units or self.num_actions)
             else:
                 assert layer.units is not None  # convolutions have channels
-                out_shape = (_out_size(layer, shape[0]), _out_size(layer, shape[1]), layer.units)
-            placed.append(PlacedLayer(layer, shape, out_shape, starts.get(_convolutions(layer, 0)[0][0], 0)))
+                out_shape = (out_size(layer, shape[0]), out_size(layer, shape[1]), layer.units)
+            placed.append(PlacedLayer(layer, shape, out_shape, starts.get(convolutions(layer, 0)[0][0], 0)))
             shape = out_shape
         return tuple(placed)
 
@@ -165,11 +158,6 @@ class KerasLayout:
     def arrays(self) -> tuple[ParameterArray, ...]:
         """The parameter arrays in the order of the parameter vector."""
         arrays: list[ParameterArray] = []
-
-        def add(layer: str, *shape: int) -> None:
-            deviation = 1 / math.sqrt(math.prod(shape[:-1]))
-            arrays.append(ParameterArray(layer, "w", shape, deviation))
-            arrays.append(ParameterArray(layer, "b", shape[-1:], 0.0))
 
         def normalise(layer: Layer, *shape: int) -> None:
             if layer.normalisation:
@@ -179,26 +167,24 @@ class KerasLayout:
         height, width, channels = self.observation_shape
         for layer in self.network.torso:
             assert layer.units is not None  # convolutions have channels
-            for name, inputs in _convolutions(layer, channels):
-                add(name, layer.kernel, layer.kernel, inputs, layer.units)
-            height, width, channels = _out_size(layer, height), _out_size(layer, width), layer.units
+            for name, inputs in convolutions(layer, channels):
+                arrays += weight_arrays(name, layer.kernel, layer.kernel, inputs, layer.units)
+            height, width, channels = out_size(layer, height), out_size(layer, width), layer.units
             normalise(layer, height, width, channels)
-        units = self.network.units
-        add("fc", height * width * channels, units)
+        units, memory = self.network.units, self.network.lstm_units
+        arrays += weight_arrays("fc", height * width * channels, units)
         normalise(self.network.dense, units)
         if self.network.head == Q_VALUES:
-            add(Q_VALUES, units, self.num_actions)
-            return tuple(arrays)
+            return (*arrays, *weight_arrays(Q_VALUES, units, self.num_actions))
         inputs = units + 1 + self.num_actions  # with the reward and the action before
-        if memory := self.network.lstm_units:
-            bound = math.sqrt(6 / (inputs + memory + _GATES * memory))  # Glorot's, for both kernels as one matrix
-            arrays.append(ParameterArray(LSTM, "w", (inputs, _GATES * memory), bound))
-            arrays.append(ParameterArray(LSTM, "u", (memory, _GATES * memory), bound))
-            arrays.append(ParameterArray(LSTM, "b", (_GATES * memory,), 0.0))
-            inputs = memory
-        add(POLICY, inputs, self.num_actions)
-        add(BASELINE, inputs, 1)
-        return tuple(arrays)
+        arrays += lstm_arrays(inputs, memory) if memory else []
+        inputs = memory or inputs
+        return (*arrays, *weight_arrays(POLICY, inputs, self.num_actions), *weight_arrays(BASELINE, inputs, 1))
+
+    @cached_property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of the parameter arrays, such as `conv1/w`, in the order of the parameter vector."""
+        return {array.name: array.shape for array in self.arrays}
 
     @cached_property
     def parameter_count(self) -> int:
@@ -216,28 +202,24 @@ class KerasLayout:
                 all biases are 0 (as in CleanRL).
                 With both, gains are 1 and offsets 0.
         """
+        drawn = [self._drawn(array, random, rule) for array in self.arrays]
+        return np.concatenate([values.ravel().astype(np.float32) for values in drawn])
+
+    def _drawn(self, array: ParameterArray, random: np.random.Generator, rule: InitialWeights) -> np.ndarray:
+        if array.part not in ("w", "u"):
+            values = np.full(array.shape, array.bound)
+            if array.layer == LSTM and rule == "fan_in":
+                values[self.network.lstm_units : 2 * self.network.lstm_units] = 1.0  # the forget gates
+            return values
         if rule == "orthogonal":
-            return np.concatenate([_orthogonal_array(random, array) for array in self.arrays])
-        parts = []
-        for array in self.arrays:
-            if array.part in ("gain", "offset"):
-                values = np.full(array.shape, array.bound)
-            elif array.part == "b":
-                values = np.zeros(array.shape)
-                if array.layer == LSTM:
-                    values[self.network.lstm_units : 2 * self.network.lstm_units] = 1.0  # the forget gates
-            elif array.layer == LSTM:
-                values = random.uniform(-array.bound, array.bound, array.shape)
-            else:
-                values = array.bound * _truncated_normal(random, array.shape)
-            parts.append(values.ravel().astype(np.float32))
-        return np.concatenate(parts)
+            gain = np.float32(_GAINS.get(array.layer, math.sqrt(2)))
+            return gain * orthogonal(random, math.prod(array.shape[:-1]), array.shape[-1])
+        if array.layer == LSTM:
+            return random.uniform(-array.bound, array.bound, array.shape)
+        return array.bound * truncated_normal(random, array.shape)
 
     def split(self, theta: np.ndarray) -> dict[str, np.ndarray]:
-        """Splits a parameter vector into named arrays.
-
-        Args:
-            theta: float32, shape (parameters,).
+        """Splits a parameter vector, float32, shape (parameters,), into named arrays.
 
         Returns:
             Views such as `conv1/w` of shape (kernel, kernel, in, out), in order.
@@ -245,14 +227,7 @@ class KerasLayout:
         Raises:
             ValueError: `theta` has another shape.
         """
-        if theta.shape != (self.parameter_count,):
-            raise ValueError(
-                f"{self.network.name} with {self.num_actions} actions has {self.parameter_count:,} parameters, "
-                f"but got an array of shape {theta.shape}"
-            )
-        ends = np.cumsum([math.prod(array.shape) for array in self.arrays])[:-1]
-        parts = np.split(theta, ends)
-        return {array.name: part.reshape(array.shape) for array, part in zip(self.arrays, parts, strict=True)}
+        return split_parameters(theta, self.shapes, network=f"{self.network.name} with {self.num_actions} actions")
 
     # ---- Keras
 
@@ -277,37 +252,48 @@ class KerasLayout:
         import keras
 
         inner = keras.DTypePolicy(dtype)
-        observation = keras.Input(self.observation_shape, name=INPUTS[0], dtype=inner.compute_dtype)
-        action = keras.Input((), name=INPUTS[1], dtype="int32")
-        reward = keras.Input((), name=INPUTS[2])
-        states = [keras.Input(shape, name=name) for shape, name in zip(self.state_shapes, MEMORY, strict=False)]
+        observation, action, reward, *states = inputs = self._inputs(inner)
         value = observation
         for layer in self.network.torso:
-            value = (_residual_section if layer.kind == "residual" else _weighted)(value, layer, inner)
+            value = (residual_section if layer.kind == "residual" else weighted)(value, layer, inner)
         if self.network.torso[-1].activation == "linear":
             value = keras.layers.Activation("relu", name="torso_relu", dtype=inner)(value)
         value = keras.layers.Flatten(name="flatten", dtype=inner)(value)
-        value = _weighted(value, self.network.dense, inner)
+        value = weighted(value, self.network.dense, inner)
         if self.network.head == Q_VALUES:
             values = keras.layers.Dense(self.num_actions, name=Q_VALUES)(value)
             each = keras.layers.Reshape((self.num_actions, 1), name="each_value")(values)
             largest = keras.layers.GlobalMaxPooling1D(name=BASELINE)(each)
-            return self._with_weights([observation, action, reward], [values, largest], theta)
+            return self._model(inputs, [values, largest], theta)
         clipped = keras.ops.expand_dims(keras.ops.clip(reward, -1.0, 1.0), -1)
         taken = keras.ops.one_hot(action, self.num_actions)
         value = keras.layers.Concatenate(name="core_input")([value, clipped, taken])
+        states_after: list = []
         if states:
-            step = keras.layers.Reshape((1, value.shape[-1]), name="time")(value)
-            memory = keras.layers.LSTM(self.network.lstm_units, return_state=True, unroll=True, name=KERAS_NAMES[LSTM])
-            value, *states_after = memory(step, initial_state=states)
-            value = keras.layers.Activation("linear", name=LSTM)(value)
-        else:
-            states_after = []
+            value, *states_after = self._remembered(value, states)
         logits = keras.layers.Dense(self.num_actions, name=POLICY)(value)
         baseline = keras.layers.Dense(1, name=BASELINE)(value)
-        return self._with_weights([observation, action, reward, *states], [logits, baseline, *states_after], theta)
+        return self._model(inputs, [logits, baseline, *states_after], theta)
 
-    def _with_weights(self, inputs: list, outputs: list, theta: np.ndarray | None) -> "keras.Model":
+    def _inputs(self, dtype: "keras.DTypePolicy") -> list:
+        """Returns the inputs `INPUTS` and `MEMORY`."""
+        import keras
+
+        observation = keras.Input(self.observation_shape, name=INPUTS[0], dtype=dtype.compute_dtype)
+        history = [keras.Input((), name=INPUTS[1], dtype="int32"), keras.Input((), name=INPUTS[2])]
+        states = [keras.Input(shape, name=name) for shape, name in zip(self.state_shapes, MEMORY, strict=False)]
+        return [observation, *history, *states]
+
+    def _remembered(self, value: Any, states: list) -> list:
+        """Returns the output of the LSTM after one step, and its new memory."""
+        import keras
+
+        step = keras.layers.Reshape((1, value.shape[-1]), name="time")(value)
+        memory = keras.layers.LSTM(self.network.lstm_units, return_state=True, unroll=True, name=KERAS_NAMES[LSTM])
+        value, *states_after = memory(step, initial_state=states)
+        return [keras.layers.Activation("linear", name=LSTM)(value), *states_after]
+
+    def _model(self, inputs: list, outputs: list, theta: np.ndarray | None) -> "keras.Model":
         import keras
 
         model = keras.Model(inputs, outputs, name=self.network.name)
@@ -366,7 +352,7 @@ class KerasLayout:
             for step in range(time):
                 hidden, cells = hidden * keeps[step], cells * keeps[step]
                 entering, forgetting, new, leaving = ops.split(
-                    seen[step] + ops.matmul(hidden, cell.recurrent_kernel), _GATES, axis=-1
+                    seen[step] + ops.matmul(hidden, cell.recurrent_kernel), GATES, axis=-1
                 )
                 cells = ops.sigmoid(forgetting) * cells + ops.sigmoid(entering) * ops.tanh(new)
                 hidden = ops.sigmoid(leaving) * ops.tanh(cells)
@@ -384,69 +370,3 @@ class KerasLayout:
     def _heads(self, model: "keras.Model", value: Any) -> tuple[Any, Any]:
         """Returns logits and baseline for outputs of the memory, shape (steps, units)."""
         return model.get_layer(POLICY)(value), model.get_layer(BASELINE)(value)
-
-
-def _convolutions(layer: Layer, channels: int) -> list[tuple[str, int]]:
-    """Lists the convolutions of a layer: their names and input channels."""
-    if layer.kind != "residual" or layer.units is None:
-        return [(layer.name, channels)]
-    blocks = [f"{layer.name}_block{block}_conv{conv}" for block in range(1, BLOCKS + 1) for conv in (1, 2)]
-    return [(f"{layer.name}_conv", channels), *((name, layer.units) for name in blocks)]
-
-
-def _out_size(layer: Layer, size: int) -> int:
-    """Returns the height (width) of a layer's output for an input of height (width) `size`."""
-    return math.ceil(size / 2) if layer.kind == "residual" else layer.out_size(size)
-
-
-def _weighted(value, layer: Layer, dtype: "keras.DTypePolicy"):
-    """Adds a convolution or a dense layer, with its normalisation and activation."""
-    import keras
-
-    is_plain = layer.normalisation is None
-    names = {"activation": layer.activation, "name": layer.name} if is_plain else {"name": f"{layer.name}_kernel"}
-    common = {**names, "dtype": dtype}
-    if layer.kind == "dense":
-        value = keras.layers.Dense(layer.units, **common)(value)
-    else:
-        value = keras.layers.Conv2D(layer.units, layer.kernel, layer.stride, layer.padding, **common)(value)
-    if is_plain:
-        return value
-    axes = tuple(range(1, len(value.shape)))
-    norm = keras.layers.LayerNormalization(axis=axes, epsilon=NORM_EPSILON, name=f"{layer.name}_norm", dtype=dtype)
-    return keras.layers.Activation(layer.activation, name=layer.name, dtype=dtype)(norm(value))
-
-
-def _residual_section(value, layer: Layer, dtype: "keras.DTypePolicy"):
-    import keras
-
-    def convolution(value, name: str):
-        return keras.layers.Conv2D(layer.units, layer.kernel, 1, "same", name=name, dtype=dtype)(value)
-
-    first, *blocks = (name for name, _ in _convolutions(layer, 0))
-    pool = keras.layers.MaxPooling2D(3, 2, "same", name=f"{layer.name}_pool", dtype=dtype)
-    value = pool(convolution(value, first))
-    for block in range(BLOCKS):
-        before = value
-        for name in blocks[2 * block : 2 * block + 2]:
-            value = keras.layers.Activation("relu", name=f"{name}_relu", dtype=dtype)(value)
-            value = convolution(value, name)
-        is_last = block == BLOCKS - 1
-        name = layer.name if is_last else f"{layer.name}_block{block + 1}"
-        value = keras.layers.Add(name=name, dtype=dtype)([before, value])
-    return value
-
-
-def _orthogonal_array(random: np.random.Generator, array: ParameterArray) -> np.ndarray:
-    if array.part not in ("w", "u"):
-        return np.full(math.prod(array.shape), array.bound, np.float32)
-    gain = _ORTHOGONAL_GAINS.get(array.layer, math.sqrt(2))
-    return np.float32(gain) * orthogonal(random, math.prod(array.shape[:-1]), array.shape[-1]).ravel()
-
-
-def _truncated_normal(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """Draws standard normal numbers, and draws those beyond `TRUNCATED` again."""
-    values = random.standard_normal(shape)
-    while (outside := np.abs(values) > TRUNCATED).any():
-        values[outside] = random.standard_normal(int(outside.sum()))
-    return values

@@ -14,21 +14,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from neurozoo.errors import NeurozooError
-from neurozoo.networks.description import Layer
-from neurozoo.networks.initial_weights import orthogonal
 from neurozoo.networks.keras_networks import (
     BASELINE,
-    INPUTS,
-    KERAS_NAMES,
-    LSTM,
-    MEMORY,
     POLICY,
     InitialWeights,
     KerasLayout,
     KerasNetwork,
-    ParameterArray,
     Precision,
 )
+from neurozoo.networks.layers import Layer
+from neurozoo.networks.parameter_arrays import LSTM, ParameterArray, lstm_arrays, orthogonal, weight_arrays
 
 if TYPE_CHECKING:
     import keras
@@ -39,7 +34,6 @@ SCALE = 10  # kinds, colours and states are divided by it
 DIRECTIONS = 4
 VIEW, DIRECTION, ACTOR, CRITIC = "view", "direction", "actor", "critic"  # names of layers
 _CHANNELS, _KERNEL, _COMPASS, _HIDDEN = 16, 3, 5, 32
-_GATES = 4  # of an LSTM: input, forget, cell, output
 _SEEN = (MAZE_OBSERVATION[0] - _KERNEL + 1) * (MAZE_OBSERVATION[1] - _KERNEL + 1) * _CHANNELS
 _GAINS = {ACTOR: math.sqrt(2), CRITIC: math.sqrt(2), POLICY: 0.01}  # of others: 1
 
@@ -83,24 +77,16 @@ class MazeNetworkLayout(KerasLayout):
     @cached_property
     def arrays(self) -> tuple[ParameterArray, ...]:
         """The parameter arrays in the order of the parameter vector, which is that of the op."""
-        arrays: list[ParameterArray] = []
-
-        def add(layer: str, *shape: int) -> None:
-            arrays.append(ParameterArray(layer, "w", shape, 1 / math.sqrt(math.prod(shape[:-1]))))
-            arrays.append(ParameterArray(layer, "b", shape[-1:], 0.0))
-
         units, hidden = self.network.lstm_units, self.network.units
-        bound = math.sqrt(6 / (_SEEN + _COMPASS + units + _GATES * units))
-        add(VIEW, _KERNEL, _KERNEL, self.observation_shape[2] - 1, _CHANNELS)
-        add(DIRECTION, DIRECTIONS, _COMPASS)
-        arrays.append(ParameterArray(LSTM, "w", (_SEEN + _COMPASS, _GATES * units), bound))
-        arrays.append(ParameterArray(LSTM, "u", (units, _GATES * units), bound))
-        arrays.append(ParameterArray(LSTM, "b", (_GATES * units,), 0.0))
-        add(ACTOR, units, hidden)
-        add(POLICY, hidden, self.num_actions)
-        add(CRITIC, units, hidden)
-        add(BASELINE, hidden, 1)
-        return tuple(arrays)
+        return (
+            *weight_arrays(VIEW, _KERNEL, _KERNEL, self.observation_shape[2] - 1, _CHANNELS),
+            *weight_arrays(DIRECTION, DIRECTIONS, _COMPASS),
+            *lstm_arrays(_SEEN + _COMPASS, units),
+            *weight_arrays(ACTOR, units, hidden),
+            *weight_arrays(POLICY, hidden, self.num_actions),
+            *weight_arrays(CRITIC, units, hidden),
+            *weight_arrays(BASELINE, hidden, 1),
+        )
 
     def draw(self, random: np.random.Generator, rule: InitialWeights = "orthogonal") -> np.ndarray:
         """Draws initial parameters: float32, shape (parameters,).
@@ -111,21 +97,17 @@ class MazeNetworkLayout(KerasLayout):
                 a gain of sqrt(2) for hidden layers and 0.01 for the policy; all biases are 0. `fan_in`: see
                 `KerasLayout`.
         """
-        if rule != "orthogonal":
-            return super().draw(random, rule)
-        parts = []
-        for array in self.arrays:
-            if array.part == "b":
-                values = np.zeros(array.shape, np.float32)
-            elif array.layer == VIEW:
-                bound = math.sqrt(6 / (math.prod(array.shape[:2]) * (array.shape[2] + array.shape[3])))
-                values = random.uniform(-bound, bound, array.shape).astype(np.float32)
-            elif array.layer == DIRECTION:  # PyTorch's default, which the original leaves
-                values = random.uniform(-0.5, 0.5, array.shape).astype(np.float32)
-            else:
-                values = np.float32(_GAINS.get(array.layer, 1.0)) * orthogonal(random, *array.shape)
-            parts.append(values.ravel())
-        return np.concatenate(parts)
+        return super().draw(random, rule)
+
+    def _drawn(self, array: ParameterArray, random: np.random.Generator, rule: InitialWeights) -> np.ndarray:
+        if rule != "orthogonal" or array.part == "b":
+            return super()._drawn(array, random, rule)
+        if array.layer == VIEW:
+            bound = math.sqrt(6 / (math.prod(array.shape[:2]) * (array.shape[2] + array.shape[3])))
+            return random.uniform(-bound, bound, array.shape)
+        if array.layer == DIRECTION:  # PyTorch's default, which the original leaves
+            return random.uniform(-0.5, 0.5, array.shape)
+        return np.float32(_GAINS.get(array.layer, 1.0)) * orthogonal(random, *array.shape)
 
     def keras_model(
         self, theta: np.ndarray | None = None, reference: None = None, *, dtype: Precision = "float32"
@@ -138,31 +120,18 @@ class MazeNetworkLayout(KerasLayout):
         """
         import keras
 
-        assert dtype in self.network.precisions  # the settings check it
         ops, layers = keras.ops, keras.layers
-        observation = keras.Input(self.observation_shape, name=INPUTS[0])
-        action = keras.Input((), name=INPUTS[1], dtype="int32")
-        reward = keras.Input((), name=INPUTS[2])
-        states = [keras.Input(shape, name=name) for shape, name in zip(self.state_shapes, MEMORY, strict=True)]
+        observation, _, _, *states = inputs = self._inputs(keras.DTypePolicy(dtype))
         seen = layers.Conv2D(_CHANNELS, _KERNEL, activation="relu", name=VIEW)(observation[..., :-1] / SCALE)
         seen = layers.Flatten(name="flatten")(seen)
         compass = ops.one_hot(ops.cast(observation[:, 0, 0, -1], "int32"), DIRECTIONS)
         compass = layers.Dense(_COMPASS, name=DIRECTION)(compass)
-        value = layers.Concatenate(name="core_input")([seen, compass])
-        step = layers.Reshape((1, _SEEN + _COMPASS), name="time")(value)
-        memory = layers.LSTM(self.network.lstm_units, return_state=True, unroll=True, name=KERAS_NAMES[LSTM])
-        value, *states_after = memory(step, initial_state=states)
-        value = layers.Activation("linear", name=LSTM)(value)
+        value, *states_after = self._remembered(layers.Concatenate(name="core_input")([seen, compass]), states)
         acting = layers.Dense(self.network.units, activation="tanh", name=ACTOR)(value)
         judging = layers.Dense(self.network.units, activation="tanh", name=CRITIC)(value)
         logits = layers.Dense(self.num_actions, name=POLICY)(acting)
         baseline = layers.Dense(1, name=BASELINE)(judging)
-        model = keras.Model(
-            [observation, action, reward, *states], [logits, baseline, *states_after], name=self.network.name
-        )
-        if theta is not None:
-            self.assign(model, theta)
-        return model
+        return self._model(inputs, [logits, baseline, *states_after], theta)
 
     def _core(self, model: "keras.Model", inputs: Sequence[Any]) -> Any:
         import keras

@@ -4,9 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neurozoo.errors import NeurozooError
-from neurozoo.networks.description import VECTORS, Layout
-from neurozoo.networks.keras_networks import KerasLayout
+from neurozoo.networks.description import Layout
+from neurozoo.networks.layers import VECTORS
 
 PLAN_SCALES = ("weight_scale", "vector_scale", "output_gain")  # factors of a layer in the native plan
 _KINDS = {"conv": 0, "recurrent_conv": 1, "dense": 2}
@@ -44,56 +43,43 @@ class LayerPlan(NamedTuple):
     initialisation: int
 
 
-def native_plan(layout: Layout | KerasLayout) -> np.ndarray:
+def native_plan(layout: Layout) -> np.ndarray:
     """Returns the native op's plan: int64, shape (layers, len(LayerPlan._fields)), a `LayerPlan` per layer.
 
     A first layer that is dense is given the shape of the observation, which it sees flattened row-major.
-
-    Raises:
-        NeurozooError: It is the layout of a Keras network.
     """
-    if isinstance(layout, KerasLayout):
-        raise no_native_plan(layout.network.name)
     rows: list[LayerPlan] = []
     for placed in layout.layers:
         layer = placed.layer
         in_height, in_width, in_channels = placed.in_shape if rows else layout.observation_shape
         out_height, out_width, out_channels = placed.out_shape
-        row = LayerPlan(
-            kind=_KINDS[layer.kind],
-            in_height=in_height,
-            in_width=in_width,
-            in_channels=in_channels,
-            out_height=out_height,
-            out_width=out_width,
-            out_channels=out_channels,
-            kernel=layer.kernel,
-            stride=layer.stride,
-            weight_offset=placed.weight_offset,
-            bias_offset=placed.bias_offset,
-            activation=_ACTIVATIONS[layer.activation],
-            cycles=in_width if layer.skip == "gated" else layer.cycles,
-            skip=_SKIPS[layer.skip],
-            inner_relu=int(layer.inner_relu),
-            vector_offset=placed.offset(VECTORS.get(layer.skip)),
-            normalisation=_NORMALISATIONS[layer.normalisation],
-            shift_offset=placed.offset("offset"),
-            gain_offset=placed.offset("gain"),
-            initialisation=int(layer.initialisation == "unit_columns"),
+        rows.append(
+            LayerPlan(
+                kind=_KINDS[layer.kind],
+                in_height=in_height,
+                in_width=in_width,
+                in_channels=in_channels,
+                out_height=out_height,
+                out_width=out_width,
+                out_channels=out_channels,
+                kernel=layer.kernel,
+                stride=layer.stride,
+                weight_offset=placed.offset("w"),
+                bias_offset=placed.offset("b"),
+                activation=_ACTIVATIONS[layer.activation],
+                cycles=in_width if layer.skip == "gated" else layer.cycles,
+                skip=_SKIPS[layer.skip],
+                inner_relu=int(layer.inner_relu),
+                vector_offset=placed.offset(VECTORS.get(layer.skip)),
+                normalisation=_NORMALISATIONS[layer.normalisation],
+                shift_offset=placed.offset("offset"),
+                gain_offset=placed.offset("gain"),
+                initialisation=int(layer.initialisation == "unit_columns"),
+            )
         )
-        rows.append(row)
     return np.array(rows, np.int64)
 
 
 def plan_scales(layout: Layout) -> np.ndarray:
     """Returns the factors of the plan: float32, shape (layers, len(PLAN_SCALES))."""
     return np.array([(p.scale, p.layer.vector_std, p.layer.gain) for p in layout.layers], np.float32)
-
-
-def no_native_plan(name: str) -> NeurozooError:
-    """Makes the error for a Keras network where a chain of layers is needed."""
-    return NeurozooError(
-        f"{name!r} is a Keras network, as impala needs it, and not a chain of layers: it has no native plan, and "
-        "algorithms for chains cannot train it. Choose a chain such as 'large' or 'small'. To score a trained Keras "
-        "network: python -m neurozoo test."
-    )

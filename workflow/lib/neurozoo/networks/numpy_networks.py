@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from neurozoo.networks.description import Layer, Layout, Network, PlacedLayer
+from neurozoo.networks.description import Layout, Network
+from neurozoo.networks.layers import Layer, PlacedLayer
 
 _ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "relu": lambda value: np.maximum(value, 0),

@@ -3,7 +3,8 @@ import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.genomes.genome import Genome, Mutation, decode
 from neurozoo.networks.catalogue import NETWORKS, get_network
-from neurozoo.networks.description import Layer, Network
+from neurozoo.networks.description import Network
+from neurozoo.networks.layers import Layer
 
 # Section 2.5 of the specification.
 VECTOR = Genome(148462608, (Mutation(219531121, 0.002), Mutation(172882699, 0.002)))
@@ -47,21 +48,6 @@ def test_the_output_of_a_keras_layer_is_the_activation_of_the_layer_of_its_name(
         assert (output.min() >= 0) == (placed.layer.activation == "relu")
 
 
-def test_a_recurrent_layer_repeats_h_plus_conv_of_h_without_activation_inside(noise):
-    # One output pixel in the middle of a constant image, far from the border for 1 cycle: h + sum of the kernel * h.
-    import keras
-
-    layout = get_network("recurrent_large").layout(18)
-    theta = np.zeros(layout.parameter_count, np.float32)
-    arrays = layout.split(theta)
-    arrays["conv1/b"][:] = 1.0
-    arrays["recu1/w"][1, 1] = np.diag(np.where(np.arange(32) < 16, -1.5, 0.1))  # h <- -h / 2 and h <- 1.1 h
-    model = layout.keras_model(theta)
-    output = np.array(keras.Model(model.input, model.get_layer("recu1").output)(HALVES))
-    np.testing.assert_allclose(output[..., :16], 0.5**20, rtol=1e-6)  # a ReLU inside would have made zeros of it
-    np.testing.assert_allclose(output[..., 16:], 1.1**20, rtol=1e-5)  # 20 roundings
-
-
 def initialised(model, actions, shape):
     """(layout, initial weights, reference batch or None)."""
     random = np.random.default_rng(4)
@@ -82,22 +68,6 @@ def test_a_keras_file_loads_in_safe_mode_and_gives_the_same(tmp_path, model):
     loaded = keras.saving.load_model(tmp_path / "model.keras", safe_mode=True)
     observations = np.random.default_rng(5).random((2, *shape), np.float32)
     np.testing.assert_array_equal(loaded(observations), original(observations))
-
-
-@pytest.mark.parametrize("model", ["virtual_bn", "virtual_bn_large", "es_atari"])
-def test_the_reference_batch_itself_is_normalised_in_every_layer(model):
-    import keras
-
-    layout, theta, reference = initialised(model, 3, ATARI)
-    keras_model = layout.keras_model(theta, reference)
-    moments = layout.normalisation(theta, reference)
-    assert list(moments) == [placed.layer.name for placed in layout.layers[:-1]]
-    probe = keras.Model(keras_model.input, [keras_model.get_layer(f"{name}_norm").output for name in moments])
-    for (mean, variance), values in zip(moments.values(), probe(reference), strict=True):
-        assert mean.shape == variance.shape == values.shape[-1:]
-        rows = np.array(values, float).reshape(-1, values.shape[-1])
-        np.testing.assert_allclose(rows.mean(0), 0, atol=1e-5)
-        np.testing.assert_allclose(rows.var(0), variance / (variance + 1e-3), rtol=1e-4)
 
 
 def test_a_dense_layer_is_normalised_over_the_batch_and_a_convolution_over_space_too():
