@@ -8,8 +8,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
-from neurozoo.benchmark.xplane import read_profile
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
 from neurozoo.errors import needing
 from neurozoo.files import write_text
 
@@ -20,15 +22,25 @@ LEAST_SHARE = 0.001  # share of the whole time below which a stack is not shown
 PYTHON = "Python"  # the thread that calls `record_flames`
 IDLE = ("Threadpool", "ExecutorDone", "end: ")  # TensorFlow's events that are not work
 
+# What TensorFlow's profiler writes: the messages of xplane.proto (openxla/xla, xla/tsl/profiler/protobuf), with the
+# fields that we read. TensorFlow has classes for them, but in private modules that have moved before.
+_PACKAGE = "neurozoo.xplane"
+_KIND = descriptor_pb2.FieldDescriptorProto
+_FIELDS: dict[str, list[tuple[str, int, str]]] = {  # name, number, and type: a message's name begins with a capital
+    "XSpace": [("planes", 1, "XPlane*")],
+    "XPlane": [("name", 2, "text"), ("lines", 3, "XLine*"), ("event_metadata", 4, "Named*")],
+    "Named": [("key", 1, "number"), ("value", 2, "XEventMetadata")],  # an entry of a map
+    "XEventMetadata": [("id", 1, "number"), ("name", 2, "text")],
+    "XLine": [("name", 2, "text"), ("events", 4, "XEvent*")],
+    "XEvent": [("metadata_id", 1, "number"), ("offset_ps", 2, "number"), ("duration_ps", 3, "number")],
+}
+
 
 def record_flames(run: Callable[[], object]) -> dict[Stack, float]:
     """Calls a function and records where its time goes.
 
     Python's threads are sampled every two milliseconds, whether they wait or not. TensorFlow's own profiler traces its
     threads, operation by operation. Emulator threads are not recorded; Python's wait for them is.
-
-    Args:
-        run: The function.
 
     Returns:
         Seconds by stack. The seconds of longer stacks that begin with it are not included. The first name is the
@@ -108,12 +120,7 @@ def _traced(profile: bytes) -> Iterator[tuple[Stack, float]]:
 def nested_seconds(events: Iterable[tuple[int, int, str]], *, thread: str) -> Iterator[tuple[Stack, float]]:
     """Turns the events of a thread into stacks: an event is inside another one that begins before and ends after it.
 
-    Args:
-        events: Start and length in picoseconds, and name.
-        thread: The thread's name; it comes first in each stack.
-
-    Yields:
-        Stacks and their seconds, without the seconds of the events inside.
+    Events are start and length in picoseconds, and name. The seconds of a stack are without those of the events inside.
     """
     open_events: list[list] = []  # end, stack, own picoseconds
     for start, length, name in sorted(events, key=lambda event: (event[0], -event[1])):
@@ -126,6 +133,28 @@ def nested_seconds(events: Iterable[tuple[int, int, str]], *, thread: str) -> It
         open_events.append([start + length, (*outer, name), length])
     for _, stack, own in open_events:
         yield stack, 1e-12 * own
+
+
+def read_profile(profile: bytes) -> Any:
+    """Reads the content of an `.xplane.pb` into a message with `planes` (devices).
+
+    Each has `lines` (threads) with a `name` and `events`, whose `offset_ps` and `duration_ps` are picoseconds since the
+    line began, and `event_metadata`: `key` is an event's `metadata_id`, and `value.name` its name.
+    """
+    file = descriptor_pb2.FileDescriptorProto(name="neurozoo/xplane.proto", package=_PACKAGE, syntax="proto3")
+    for message, fields in _FIELDS.items():
+        described = file.message_type.add(name=message)
+        for name, number, kind in fields:
+            field = described.field.add(name=name, number=number, label=_KIND.LABEL_OPTIONAL)
+            if kind.endswith("*"):
+                field.label = _KIND.LABEL_REPEATED
+            if kind[0].isupper():
+                field.type, field.type_name = _KIND.TYPE_MESSAGE, f".{_PACKAGE}.{kind.rstrip('*')}"
+            else:
+                field.type = _KIND.TYPE_STRING if kind == "text" else _KIND.TYPE_INT64
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.XSpace")).FromString(profile)
 
 
 def _readable(name: str) -> str:
@@ -147,13 +176,7 @@ def with_all_levels(seconds: Mapping[Stack, float]) -> dict[Stack, float]:
 
 
 def write_flames(path: str | os.PathLike, seconds: Mapping[Stack, float], *, title: str) -> None:
-    """Writes a flame graph as a page that needs no network. A click on a part enlarges it.
-
-    Args:
-        path: The page, `.html`.
-        seconds: Seconds by stack, from `record_flames`.
-        title: The page's heading.
-    """
+    """Writes seconds by stack as a page that needs no network. A click on a part enlarges it."""
     with needing("compare", "A flame graph"):
         import plotly.graph_objects as go
 

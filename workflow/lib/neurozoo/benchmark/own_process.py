@@ -11,20 +11,7 @@ from neurozoo.benchmark.workload import Workload
 
 
 def in_own_process(function: Callable, *arguments: object, one_core: bool = False, **named: object):
-    """Calls a function in a new Python process that sees no GPUs.
-
-    Args:
-        function: A function at the top level of a module.
-        arguments: Its arguments.
-        one_core: Whether the process, with all its threads, is limited to one core.
-        named: Its keyword arguments.
-
-    Returns:
-        The function's result.
-
-    Raises:
-        Exception: The function raised it.
-    """
+    """Calls a function of a module in a new Python process that sees no GPUs, and perhaps only one core."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context, initializer=_prepare, initargs=(one_core,)) as pool:
         return pool.submit(function, *arguments, **named).result()
@@ -41,12 +28,6 @@ def measure_memory(
     workload: Workload, *, threads: int, ops: str | os.PathLike, noise: str | os.PathLike
 ) -> dict[str, object]:
     """Measures the memory of a process that plays a workload. Call it in a new process.
-
-    Args:
-        workload: The episodes to play.
-        threads: Number of episodes at once.
-        ops: The op library.
-        noise: The noise table.
 
     Returns:
         `network`, `threads`; `peak_megabytes`, the most memory in use, including files and the noise table; and

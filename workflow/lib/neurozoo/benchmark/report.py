@@ -15,38 +15,24 @@ END = "<!-- end of what is measured -->"
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table.
-
-    Attributes:
-        head: The heading.
-        unit: The unit; may be empty.
-        value: Returns the cell's content, a text or a number, for a record.
-        format: Format of numbers, as in `format()`; empty for texts, which are aligned left.
-    """
+    """A column of a table."""
 
     head: str
-    unit: str
-    value: Callable[[Mapping], object]
-    format: str = ""
+    unit: str  # may be empty
+    value: str | Callable[[Mapping], object]  # a record's key, or what returns the cell's content, a text or a number
+    format: str = ""  # of numbers, as in `format()`; empty for texts, which are aligned left
 
     def cell(self, record: Mapping) -> str:
         """Returns a record's cell as text."""
-        return format(self.value(record), self.format)
+        return format(record[self.value] if isinstance(self.value, str) else self.value(record), self.format)
 
 
 @dataclass(frozen=True)
 class Table:
-    """Records in rows.
-
-    Attributes:
-        title: The heading.
-        note: A sentence or two that explain the columns.
-        columns: The columns.
-        records: The rows.
-    """
+    """Records in rows."""
 
     title: str
-    note: str
+    note: str  # a sentence or two that explain the columns
     columns: tuple[Column, ...]
     records: tuple[Mapping, ...]
 
@@ -70,10 +56,6 @@ class Table:
         return "\n".join([f"## {self.title}", "", *([self.note, ""] if self.note else []), *lines])
 
 
-def _key(head: str, unit: str, key: str, format: str = "") -> Column:
-    return Column(head, unit, lambda record: record[key], format)
-
-
 def tables(report: Mapping) -> list[Table]:
     """Returns a report of `run_benchmark` as tables. An incomplete report raises Python's own exceptions."""
     return [layout(report) for layout in (_steps, _floors, _scaling, _alternatives, _memory, _between)]
@@ -85,16 +67,16 @@ def _steps(report: Mapping) -> Table:
         "Processor time of each part over the same episodes, the fastest of three repetitions. The emulator's time "
         "includes the starts of episodes. `rest` is everything else: weights, stacking of frames, queues.",
         (
-            _key("network", "", "network"),
-            _key("game", "", "game"),
-            _key("emulator", "us/frame", "emulator_microseconds_per_frame", ",.1f"),
-            _key("emulator", "frames/s", "emulator_frames_per_second", ",.0f"),
-            _key("preprocess", "us/step", "preprocessing_microseconds_per_step", ",.1f"),
-            _key("forward", "us/step", "forward_microseconds_per_step", ",.1f"),
-            _key("forward", "GFLOP/s", "forward_gigaflops", ",.0f"),
-            _key("rest", "us/step", "rest_microseconds", ",.1f"),
-            _key("step", "us", "step_microseconds", ",.0f"),
-            _key("step", "frames/s", "frames_per_processor_second", ",.0f"),
+            Column("network", "", "network"),
+            Column("game", "", "game"),
+            Column("emulator", "us/frame", "emulator_microseconds_per_frame", ",.1f"),
+            Column("emulator", "frames/s", "emulator_frames_per_second", ",.0f"),
+            Column("preprocess", "us/step", "preprocessing_microseconds_per_step", ",.1f"),
+            Column("forward", "us/step", "forward_microseconds_per_step", ",.1f"),
+            Column("forward", "GFLOP/s", "forward_gigaflops", ",.0f"),
+            Column("rest", "us/step", "rest_microseconds", ",.1f"),
+            Column("step", "us", "step_microseconds", ",.0f"),
+            Column("step", "frames/s", "frames_per_processor_second", ",.0f"),
         ),
         tuple(report["parts"]),
     )
@@ -108,15 +90,15 @@ def _floors(report: Mapping) -> Table:
         "inputs. An engine that computes only what has changed can beat this floor. `done` counts the multiply-adds "
         "that the engine really did.",
         (
-            _key("network", "", "network"),
-            _key("game", "", "game"),
-            _key("step", "frames/s", "frames_per_processor_second", ",.0f"),
+            Column("network", "", "network"),
+            Column("game", "", "game"),
+            Column("step", "frames/s", "frames_per_processor_second", ",.0f"),
             Column("all", "million/step", lambda parts: 1e-6 * parts["multiply_adds_per_step"], ",.2f"),
-            _key("floor", "frames/s", "floor_frames_per_second", ",.0f"),
-            _key("reached", "of it", "share_of_floor", ".0%"),
+            Column("floor", "frames/s", "floor_frames_per_second", ",.0f"),
+            Column("reached", "of it", "share_of_floor", ".0%"),
             Column("done", "million/step", lambda parts: 1e-6 * parts["done_multiply_adds_per_step"], ",.2f"),
-            _key("floor", "frames/s", "done_floor_frames_per_second", ",.0f"),
-            _key("reached", "of it", "share_of_done_floor", ".0%"),
+            Column("floor", "frames/s", "done_floor_frames_per_second", ",.0f"),
+            Column("reached", "of it", "share_of_done_floor", ".0%"),
         ),
         tuple(report["parts"]),
     )
@@ -135,12 +117,12 @@ def _scaling(report: Mapping) -> Table:
         "Threads",
         "Emulator frames per second of wall time.",
         (
-            _key("network", "", "network"),
-            _key("game", "", "game"),
-            _key("engine", "", "engine"),
-            _key("threads", "", "threads", "d"),
-            _key("all threads", "frames/s", "frames_per_second", ",.0f"),
-            _key("per core", "frames/s", "frames_per_second_per_core", ",.0f"),
+            Column("network", "", "network"),
+            Column("game", "", "game"),
+            Column("engine", "", "engine"),
+            Column("threads", "", "threads", "d"),
+            Column("all threads", "frames/s", "frames_per_second", ",.0f"),
+            Column("per core", "frames/s", "frames_per_second_per_core", ",.0f"),
             Column("speed-up", "", speedup, ".2f"),
         ),
         tuple(report["results"]),
@@ -160,10 +142,10 @@ def _alternatives(report: Mapping) -> Table:
         "faster of two ways to call the models counts. Everything runs on one core; speeds are per second of processor "
         "time.",
         (
-            _key("game", "", "game"),
-            _key("network", "", "network"),
-            _key("called by", "", "way"),
-            _key("alternative", "frames/s", "frames_per_processor_second", ",.0f"),
+            Column("game", "", "game"),
+            Column("network", "", "network"),
+            Column("called by", "", "way"),
+            Column("alternative", "frames/s", "frames_per_processor_second", ",.0f"),
             Column("this project is faster", "", times, ">"),
         ),
         tuple(report["alternatives"]),
@@ -176,10 +158,10 @@ def _memory(report: Mapping) -> Table:
         "`own` is the memory that a second run on the machine needs again. The rest are files that runs share, such as "
         "the noise table.",
         (
-            _key("network", "", "network"),
-            _key("threads", "", "threads", "d"),
-            _key("peak", "MB", "peak_megabytes", ",.0f"),
-            _key("own", "MB", "own_megabytes", ",.0f"),
+            Column("network", "", "network"),
+            Column("threads", "", "threads", "d"),
+            Column("peak", "MB", "peak_megabytes", ",.0f"),
+            Column("own", "MB", "own_megabytes", ",.0f"),
         ),
         tuple(report["memory"]),
     )
@@ -201,10 +183,10 @@ def _between(report: Mapping) -> Table:
         f"The floor of the update is the time to read its {update['noise_gigabytes']:.1f} GB of noise from memory. "
         "Reading from caches can be faster.",
         (
-            _key("what", "", "what"),
-            _key("threads", "", "threads", "d"),
-            _key("time", "s", "seconds", ".3f"),
-            _key("floor", "s", "floor", ">"),
+            Column("what", "", "what"),
+            Column("threads", "", "threads", "d"),
+            Column("time", "s", "seconds", ".3f"),
+            Column("floor", "s", "floor", ">"),
         ),
         tuple(rows),
     )
@@ -271,10 +253,6 @@ def as_markdown(report: Mapping) -> str:
 
 def write_page(path: str | os.PathLike, report: Mapping) -> None:
     """Replaces the measurements on a page, between the lines `BEGIN` and `END`, and keeps the rest.
-
-    Args:
-        path: The page.
-        report: The report.
 
     Raises:
         NeurozooError: The page is missing or lacks these lines, or the report is invalid.

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.benchmark.learning_floor import (
@@ -38,31 +39,19 @@ IMPALA = {
 
 @dataclass(frozen=True)
 class Contest:
-    """What an algorithm is compared with.
+    """What an algorithm is compared with."""
 
-    Attributes:
-        title: What a step is.
-        preset: Named settings of this project's side.
-        overrides: Settings that replace the preset's.
-        torch_models: Networks that the loop in PyTorch has, the default first.
-        torch_file: The loop.
-        shared: Settings that the loop gets.
-        count: Counts the multiply-adds of a step.
-        warm_up: Steps that are not counted: random steps, and the first updates, which compile everything.
-        steps: Steps of a side in a turn: enough for ten updates.
-        variants: Further sides of this project: by what follows its name, the settings in which they differ. If there
-            are several threads, there is one more, with as many shards.
-    """
-
-    title: str
-    preset: str
-    overrides: Mapping[str, object]
-    torch_models: tuple[str, ...]
-    torch_file: str
-    shared: tuple[str, ...]
-    count: Callable[..., LearningCosts]
-    warm_up: int
-    steps: int
+    title: str  # what a step is
+    preset: str  # named settings of this project's side
+    overrides: Mapping[str, object]  # settings that replace the preset's
+    torch_models: tuple[str, ...]  # networks that the loop in PyTorch has, the default first
+    torch_file: str  # the loop
+    shared: tuple[str, ...]  # settings that the loop gets
+    count: Callable[..., LearningCosts]  # counts the multiply-adds of a step
+    warm_up: int  # steps that are not counted: random steps, and the first updates, which compile everything
+    steps: int  # steps of a side in a turn: enough for ten updates
+    # further sides of this project: by what follows its name, the settings in which they differ. If there are several
+    # threads, there is one more, with as many shards.
     variants: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
 
@@ -102,10 +91,6 @@ CONTESTS = {
 class Side:
     """A process that makes steps on request.
 
-    Args:
-        name: Name of the side.
-        command: Its command line.
-
     Raises:
         NeurozooError: The process ended before it was ready.
     """
@@ -113,23 +98,18 @@ class Side:
     def __init__(self, name: str, command: Sequence[str]) -> None:
         self.name = name
         environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3"}
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-        )
-        requests, answers = self._process.stdin, self._process.stdout  # pipes
-        assert requests is not None
-        assert answers is not None
-        self._requests, self._answers = requests, answers
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self._process: Any = subprocess.Popen(command, text=True, env=environment, **pipes)
         self._read()
 
     def ask(self, steps: int) -> dict:
         """Lets it make a number of steps, and returns its answer."""
-        self._requests.write(f"{steps}\n")
-        self._requests.flush()
+        self._process.stdin.write(f"{steps}\n")
+        self._process.stdin.flush()
         return self._read()
 
     def _read(self) -> dict:
-        line = self._answers.readline()
+        line = self._process.stdout.readline()
         if not line:
             status = self._process.wait()
             raise NeurozooError(f"{self.name} ended with status {status}. Its output above says why.")
@@ -137,7 +117,7 @@ class Side:
 
     def close(self) -> None:
         """Ends the process."""
-        self._requests.close()
+        self._process.stdin.close()
         self._process.wait()
 
 
@@ -278,13 +258,13 @@ def as_table(report: Mapping) -> Table:
         f"Steps of {report['title']} per second",
         note,
         (
-            Column("side", "", lambda side: side["name"]),
-            Column("speed", "steps/s", lambda side: side["steps_per_second"], ",.0f"),
-            Column("least", "steps/s", lambda side: side["least"], ",.0f"),
-            Column("most", "steps/s", lambda side: side["most"], ",.0f"),
-            Column("processor", "ms/step", lambda side: side["processor_milliseconds"], ".2f"),
-            Column("to ours", "", lambda side: side["ratio"], ".2f"),
-            Column("of the floor", "", lambda side: side["share_of_floor"], ".0%"),
+            Column("side", "", "name"),
+            Column("speed", "steps/s", "steps_per_second", ",.0f"),
+            Column("least", "steps/s", "least", ",.0f"),
+            Column("most", "steps/s", "most", ",.0f"),
+            Column("processor", "ms/step", "processor_milliseconds", ".2f"),
+            Column("to ours", "", "ratio", ".2f"),
+            Column("of the floor", "", "share_of_floor", ".0%"),
         ),
         tuple(report["sides"]),
     )

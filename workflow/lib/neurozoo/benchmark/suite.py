@@ -112,11 +112,7 @@ def run_benchmark(
 
 
 def judged(parts: Parts, speed: Speed) -> dict[str, object]:
-    """Compares the cost of the whole step with the cost of its parts and with the floors.
-
-    Args:
-        parts: The cost of the parts.
-        speed: The speed of the same episodes as a whole, with the smallest number of threads that was measured.
+    """Compares the cost of the whole step, with the fewest threads, with the cost of its parts and with the floors.
 
     Returns:
         The fields of `parts`, and `frames_per_processor_second`; `step_microseconds` of processor time, which includes

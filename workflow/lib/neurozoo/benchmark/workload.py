@@ -20,20 +20,13 @@ POWER = 0.002  # mutation power, as published
 
 @dataclass(frozen=True)
 class Workload:
-    """Episodes of children of random networks, as the first generation of a genetic algorithm plays them.
-
-    Attributes:
-        network: Network name.
-        game: Game id.
-        protocol: The evaluation protocol.
-        layout: The network and its number of actions.
-        episodes: The episodes, played again and again; each has its own network, a child of another parent.
-    """
+    """Episodes of children of random networks, as the first generation of a genetic algorithm plays them."""
 
     network: str
     game: str
-    protocol: Protocol
-    layout: Layout
+    protocol: Protocol  # the evaluation protocol
+    layout: Layout  # the network and its number of actions
+    # The episodes, played again and again; each has its own network, a child of another parent.
     episodes: tuple[Episode, ...]
 
     @property
@@ -46,14 +39,7 @@ class Workload:
 def make_workload(
     network: str, game: str, *, noise: str | os.PathLike, protocol: str | None = None, frames: int = EPISODE_FRAMES
 ) -> Workload:
-    """Draws the episodes; the same arguments give the same episodes.
-
-    Args:
-        network: Network name.
-        game: Game id of an Atari game.
-        noise: The noise table; the episodes depend on its size.
-        protocol: Name of the evaluation protocol; None for the game's own.
-        frames: Frames after which an episode is cut off.
+    """Draws the episodes, which are cut off after `frames`; they depend on the size of the noise table.
 
     Raises:
         NeurozooError: A name is unknown, the game is not an Atari game, or the table is missing.

@@ -23,7 +23,7 @@ def read_elites(path: Path) -> pd.DataFrame:
     """Reads the reported and the tested scores of the elites in a table.
 
     Args:
-        path: A `metrics.csv` of one run, or the table of `benchmarks/elite_rules.py`, a row per run, of which the
+        path: A `metrics.csv` of one run, or the table of docs/studies/racing.md, a row per run, of which the
             published elite rule counts.
 
     Returns:

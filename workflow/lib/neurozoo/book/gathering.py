@@ -31,27 +31,16 @@ _DIGITS = 12  # of a digest
 
 @dataclass(frozen=True, eq=False)
 class GatheredRun:
-    """A planned run with at least one report.
+    """A planned run with at least one report."""
 
-    Attributes:
-        taken: What the record says of it.
-        facts: What makes it comparable, see `records.comparability`.
-        table: Its `metrics.csv`.
-        budget: How much the configuration plans now.
-        is_as_planned: Whether its settings, protocol and tests are those of the configuration now.
-        folder: Its folder; None if it is as the record has it.
-        machine: The machine that trained it; empty if it is not known.
-        is_in_results: Whether the results have it, although it is as the record has it.
-    """
-
-    taken: TakenRun
-    facts: Mapping[str, str]
-    table: Path
-    budget: int
-    is_as_planned: bool
-    folder: Path | None
-    machine: Mapping[str, Any]
-    is_in_results: bool = False
+    taken: TakenRun  # what the record says of it
+    facts: Mapping[str, str]  # what makes it comparable, see `records.comparability`
+    table: Path  # its `metrics.csv`
+    budget: int  # how much the configuration plans now
+    is_as_planned: bool  # whether its settings, protocol and tests are those of the configuration now
+    folder: Path | None  # its folder; None if it is as the record has it
+    machine: Mapping[str, Any]  # the machine that trained it; empty if it is not known
+    is_in_results: bool = False  # whether the results have it, although it is as the record has it
 
     @property
     def kind(self) -> tuple[str, ...]:

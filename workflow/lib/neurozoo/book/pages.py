@@ -64,27 +64,16 @@ exception: their tables need all results in one folder. A record never loses a r
 
 @dataclass(frozen=True)
 class Entry:
-    """A claim with everything that its page shows.
-
-    Attributes:
-        name: Its name.
-        claim: The claim.
-        record: Its record; None if nothing was taken.
-        marks: In what the record differs from what is planned today.
-        budgets: What is planned today, by run.
-        labels: What the configuration calls runs today, by run.
-        shown: Its results, the most important first.
-        earlier: Earlier results, each with where it comes from.
-    """
+    """A claim with everything that its page shows."""
 
     name: str
     claim: Claim
-    record: Record | None
-    marks: list[Mark]
-    budgets: Mapping[str, int]
-    labels: Mapping[str, str]
-    shown: list[Shown]
-    earlier: list[tuple[Earlier, Shown]]
+    record: Record | None  # its record; None if nothing was taken
+    marks: list[Mark]  # in what the record differs from what is planned today
+    budgets: Mapping[str, int]  # what is planned today, by run
+    labels: Mapping[str, str]  # what the configuration calls runs today, by run
+    shown: list[Shown]  # its results, the most important first
+    earlier: list[tuple[Earlier, Shown]]  # earlier results, each with where it comes from
 
 
 def read_entries(project: str | os.PathLike = ".") -> list[Entry]:

@@ -51,21 +51,13 @@ class Ends:
 
 @dataclass(frozen=True)
 class Taking:
-    """What has become of the results of a claim.
+    """What has become of the results of a claim."""
 
-    Attributes:
-        record: The new record.
-        taken: Names of the runs that come from the results.
-        kept: Names of the runs that only come from the previous record.
-        left_out: Names of runs that are in the results, but count as they are in the record.
-        forgotten: What the previous record had, a sentence per run.
-    """
-
-    record: Record
-    taken: Sequence[str]
-    kept: Sequence[str]
-    left_out: Sequence[str]
-    forgotten: Sequence[str]
+    record: Record  # the new record
+    taken: Sequence[str]  # names of the runs that come from the results
+    kept: Sequence[str]  # names of the runs that only come from the previous record
+    left_out: Sequence[str]  # names of runs that are in the results, but count as they are in the record
+    forgotten: Sequence[str]  # what the previous record had, a sentence per run
 
 
 def read_configuration(path: str | Path) -> dict:

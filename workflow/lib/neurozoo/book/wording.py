@@ -17,25 +17,15 @@ RESTORE = "Restore it: git checkout."  # what to do about a damaged table
 
 @dataclass(frozen=True)
 class Shown:
-    """Some results of a claim.
+    """Some results of a claim."""
 
-    Attributes:
-        title: What they are.
-        head: Headings of the table.
-        rows: Its rows.
-        brief: The most important values, a few words each, for the list of all claims.
-        how: How they were measured, briefly, if no record says it.
-        heading: Stands above the brief in the list, where a claim has several kinds of results.
-        is_narrow: Whether an interval comes from fewer than five runs.
-    """
-
-    title: str
-    head: tuple[str, ...]
+    title: str  # what they are
+    head: tuple[str, ...]  # headings of the table
     rows: Sequence[tuple[str, ...]]
-    brief: list[str]
-    how: str = ""
-    heading: str = ""
-    is_narrow: bool = False
+    brief: list[str]  # the most important values, a few words each, for the list of all claims
+    how: str = ""  # how they were measured, briefly, if no record says it
+    heading: str = ""  # stands above the brief in the list, where a claim has several kinds of results
+    is_narrow: bool = False  # whether an interval comes from fewer than five runs
 
 
 def score_text(value: float | None) -> str:

@@ -110,7 +110,7 @@ def _bench_batched(options):
     from neurozoo.compute.gpus import claim_gpus
 
     print(claim_gpus(cpu_allowed=True).reason, file=sys.stderr)  # before TensorFlow or JAX see them
-    from neurozoo.benchmark.batched_engine import measure_batched
+    from neurozoo.benchmark.speed import measure_batched
 
     choices = options.networks or ["large"], options.games or ["frostbite"], options.threads or [os.cpu_count()]
     for network, game, threads, slots in itertools.product(*choices, options.slots or [256]):

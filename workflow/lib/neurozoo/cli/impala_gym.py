@@ -51,19 +51,12 @@ OF_ONE_PROCESS = ("learner_host", "actor_hosts", "task", "job_name")
 
 
 class Worker(NamedTuple):
-    """A line of the list of workers, without its password.
+    """A line of the list of workers, without its password."""
 
-    Attributes:
-        job: `learner` or `actor`.
-        host: Where it runs.
-        ssh_port: Port of its ssh server; empty for the default.
-        ssh_username: Account there; empty for one's own.
-    """
-
-    job: str
-    host: str
-    ssh_port: str
-    ssh_username: str
+    job: str  # `learner` or `actor`
+    host: str  # where it runs
+    ssh_port: str  # port of its ssh server; empty for the default
+    ssh_username: str  # account there; empty for one's own
 
     @property
     def is_local(self) -> bool:

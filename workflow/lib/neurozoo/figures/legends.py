@@ -10,17 +10,11 @@ _SHORTEST = 20  # letters of a line; narrower columns are hard to read
 
 @dataclass(frozen=True)
 class Legend:
-    """The entries of a legend, arranged.
+    """The entries of a legend, arranged."""
 
-    Attributes:
-        labels: The entries, with line breaks.
-        columns: Number of columns.
-        height: Inches.
-    """
-
-    labels: tuple[str, ...]
-    columns: int
-    height: float
+    labels: tuple[str, ...]  # the entries, with line breaks
+    columns: int  # number of columns
+    height: float  # inches
 
 
 def arranged(labels: Sequence[str], width: float) -> Legend:

@@ -22,27 +22,17 @@ ERROR = "neurozoo: "  # how a sentence for the user begins in a log
 
 @dataclass(frozen=True)
 class Evidence:
-    """Everything that the files say about one run.
+    """Everything that the files say about one run."""
 
-    Attributes:
-        has_results: Whether all its results are there.
-        record: The last report, with the score of the last test; None before the first report.
-        heartbeat: The last heartbeat of its training.
-        under_way: The job that Snakemake has marked as running or submitted.
-        submitted: The job that waits or runs in Grid Engine, according to the profile's records.
-        failed: The last failure that Snakemake has reported.
-        complaint: The error message at the end of the run's log, with the time of that log.
-        log: The log that says most about a failure.
-    """
-
-    has_results: bool = False
-    record: dict | None = None
-    heartbeat: LastHeartbeat | None = None
-    under_way: Job | None = None
-    submitted: Job | None = None
-    failed: Job | None = None
+    has_results: bool = False  # whether all its results are there
+    record: dict | None = None  # the last report, with the score of the last test; None before the first report
+    heartbeat: LastHeartbeat | None = None  # the last heartbeat of its training
+    under_way: Job | None = None  # the job that Snakemake has marked as running or submitted
+    submitted: Job | None = None  # the job that waits or runs in Grid Engine, according to the profile's records
+    failed: Job | None = None  # the last failure that Snakemake has reported
+    # The error message at the end of the run's log, with the time of that log.
     complaint: tuple[float, str] | None = None
-    log: Path | None = None
+    log: Path | None = None  # the log that says most about a failure
 
 
 def gather(run: PlannedRun, *, results: str, workdir: Path, workflow: WorkflowFiles) -> Evidence:

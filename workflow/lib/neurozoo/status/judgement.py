@@ -24,40 +24,25 @@ ERROR_WORDS = re.compile(
 
 @dataclass(frozen=True)
 class RunStatus:
-    """The state and progress of one run.
-
-    Attributes:
-        run: The run.
-        state: `waiting` (no job has been submitted), `queued` (the scheduler has its job), `running`, `stalled` (it
-            should be running, but sends no heartbeat or finishes no episode), `failed` or `done`.
-        note: The reason where it is not obvious: an error message, or what the run waits for.
-        job: The scheduler's number of its job.
-        host: Host on which it runs or ran last.
-        unit: What its budget counts: `frames` or `evaluations`.
-        progress: How much of its budget is spent, in that unit.
-        budget: Its whole budget.
-        progress_per_second: Current speed, or mean speed of the whole run if it does not run now; None if unknown.
-        score: The score by which the run judged itself after the last generation.
-        test_score: Its test score, which selects nothing; None if there was no test yet.
-        generation: Number of finished generations.
-        remaining: Seconds to its end at this speed; None unless it runs.
-        log: The log that explains a failed or stalled run.
-    """
+    """The state and progress of one run."""
 
     run: PlannedRun
+    # `waiting` (no job has been submitted), `queued` (the scheduler has its job), `running`, `stalled` (it should be
+    # running, but sends no heartbeat or finishes no episode), `failed` or `done`.
     state: State
-    note: str
-    job: str | None
-    host: str | None
-    unit: str
-    progress: int
-    budget: int
+    note: str  # the reason where it is not obvious: an error message, or what the run waits for
+    job: str | None  # the scheduler's number of its job
+    host: str | None  # host on which it runs or ran last
+    unit: str  # what its budget counts: `frames` or `evaluations`
+    progress: int  # how much of its budget is spent, in that unit
+    budget: int  # its whole budget
+    # Current speed, or mean speed of the whole run if it does not run now; None if unknown.
     progress_per_second: float | None
-    score: float | None
-    test_score: float | None
-    generation: int
-    remaining: float | None
-    log: Path | None
+    score: float | None  # the score by which the run judged itself after the last generation
+    test_score: float | None  # its test score, which selects nothing; None if there was no test yet
+    generation: int  # number of finished generations
+    remaining: float | None  # seconds to its end at this speed; None unless it runs
+    log: Path | None  # the log that explains a failed or stalled run
 
 
 def judge(evidence: Evidence, *, budget: int, now: float) -> tuple[State, str]:

@@ -26,15 +26,10 @@ TRAINING_RULES = {"network": "train", "archive": "train_archive"}  # by the kind
 
 @dataclass(frozen=True)
 class Overview:
-    """The states of all runs at one moment.
+    """The states of all runs at one moment."""
 
-    Attributes:
-        time: Seconds since 1970.
-        runs: In the order of the configuration.
-    """
-
-    time: float
-    runs: tuple[RunStatus, ...]
+    time: float  # seconds since 1970
+    runs: tuple[RunStatus, ...]  # in the order of the configuration
 
     def count(self, state: State) -> int:
         """Returns the number of runs in a state."""

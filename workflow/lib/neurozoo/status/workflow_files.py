@@ -18,15 +18,10 @@ NAME_MAX = 255  # bytes of a file name, used if the file system does not report 
 
 @dataclass(frozen=True)
 class Job:
-    """A job of a rule, as Snakemake and the profiles have recorded it.
+    """A job of a rule, as Snakemake and the profiles have recorded it."""
 
-    Attributes:
-        time: When it was submitted or started, or when its failure was noticed; seconds since 1970.
-        number: The scheduler's number; None for a job on this machine or within another job.
-    """
-
-    time: float
-    number: str | None
+    time: float  # when it was submitted or started, or when its failure was noticed; seconds since 1970
+    number: str | None  # the scheduler's number; None for a job on this machine or within another job
 
 
 class WorkflowFiles:
