@@ -23,7 +23,7 @@ from neurozoo.book.pages import outdated_pages, render, write_pages
 from neurozoo.book.record import TakenRun, read_record
 from neurozoo.book.shown import read_archives, read_comparison, shown_of_earlier, shown_of_record
 from neurozoo.book.taking import at_equal_hours, read_configuration, runs_that_count
-from neurozoo.cli.book import add_book_command
+from neurozoo.cli.results import add_commands
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.figures.learning_curves import plot_learning_curves
@@ -1147,7 +1147,7 @@ def test_the_command_checks_the_pages(project, monkeypatch, capsys):
     root = project()
     monkeypatch.chdir(root)
     parser = argparse.ArgumentParser()
-    add_book_command(parser.add_subparsers())
+    add_commands(parser.add_subparsers())
     check = parser.parse_args(["book", "--check"])
     with pytest.raises(NeurozooError, match=r"The book is out of date: docs/results/README\.md"):
         check.command(check)

@@ -12,6 +12,7 @@ searches. Processor times of all threads are shown beside wall times, because ot
 """
 
 import argparse
+import functools
 import tempfile
 import time
 from collections.abc import Callable
@@ -84,7 +85,7 @@ def _platformer(count: int, *, threads: int) -> None:
     for name, is_meant in (("can be won", corpus.is_won), ("cannot", ~corpus.is_won)):
         levels = to_characters(corpus.levels[is_meant])
         budgets = rng.integers(350, 551, (len(levels), RUNS))
-        games, wall, processor = _timed(lambda levels=levels, budgets=budgets: play(levels, budgets, threads=threads))
+        games, wall, processor = _timed(functools.partial(play, levels, budgets, threads=threads))
         print(
             f"levels that {name}: {len(levels) / wall:,.1f} per second with {threads} threads; processor time "
             f"{1e3 * processor / len(levels):.0f} ms for {RUNS} runs, {1e6 * processor / games.nodes.sum():.2f} us for "

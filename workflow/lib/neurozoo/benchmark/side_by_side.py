@@ -98,8 +98,9 @@ class Side:
     def __init__(self, name: str, command: Sequence[str]) -> None:
         self.name = name
         environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3"}
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        self._process: Any = subprocess.Popen(command, text=True, env=environment, **pipes)
+        self._process: Any = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
         self._read()
 
     def ask(self, steps: int) -> dict:
