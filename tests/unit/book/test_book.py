@@ -14,15 +14,15 @@ import yaml
 from neurozoo import __version__
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.settings_hash import settings_hash, settings_record
-from neurozoo.book import gathering, taking
-from neurozoo.book.claims import Earlier, read_claims
-from neurozoo.book.elites import elites_of_records, shown_elites
-from neurozoo.book.gathering import GatheredRun, own_score
-from neurozoo.book.making import make_book
+from neurozoo.book import claim_runs, record_files, update
+from neurozoo.book.claim_runs import ClaimRun, own_score
+from neurozoo.book.claims import Earlier, read_claims, read_configuration
+from neurozoo.book.elites import elite_table, elites_of_records
 from neurozoo.book.pages import outdated_pages, render, write_pages
-from neurozoo.book.record import TakenRun, read_record
-from neurozoo.book.shown import read_archives, read_comparison, shown_of_earlier, shown_of_record
-from neurozoo.book.taking import at_equal_hours, read_configuration, runs_that_count
+from neurozoo.book.record import RecordedRun, read_record
+from neurozoo.book.record_files import at_equal_hours, runs_that_count
+from neurozoo.book.result_tables import earlier_table, read_archives, read_comparison, tables_of_record
+from neurozoo.book.update import make_book
 from neurozoo.cli.results import add_commands
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError
@@ -111,8 +111,8 @@ def quick_figures(monkeypatch):
         for output in outputs:
             Path(output).write_text(metrics[shown].to_csv())
 
-    monkeypatch.setattr(taking, "plot_learning_curves", draw)
-    monkeypatch.setattr(taking, "draw_archive_curves", draw)
+    monkeypatch.setattr(record_files, "plot_learning_curves", draw)
+    monkeypatch.setattr(record_files, "draw_archive_curves", draw)
 
 
 def page(project, name="tiny"):
@@ -183,7 +183,7 @@ def test_a_claim_without_results_keeps_its_row_and_its_command(project):
 
 
 def test_a_finished_claim_shows_the_mean_of_the_last_test_scores_with_its_interval(project, monkeypatch):
-    monkeypatch.setattr(taking, "plot_learning_curves", plot_learning_curves)
+    monkeypatch.setattr(record_files, "plot_learning_curves", plot_learning_curves)
     root = project()
     finals = (3.0, 6.0, 9.0)
     for number, final in enumerate(finals, start=1):
@@ -191,7 +191,7 @@ def test_a_finished_claim_shows_the_mean_of_the_last_test_scores_with_its_interv
     assert "tiny: took 3 runs" in make(root)
     low, high = bootstrap_intervals([np.array(finals)], {"": mean_over_games}, replications=500)[""]
     assert f"GA, small: 6 [{low:.3g}, {high:.3g}]" in row(root)
-    assert "**" not in row(root).split("|")[3]  # no mark
+    assert "**" not in row(root).split("|")[3]  # no caveat
     assert "3 runs, 1k frames each" in row(root)
     assert "3 h 0 min in all" in row(root)  # 2 reports of half an hour, 3 runs
     assert (root / "docs/results/tiny/figure.png").read_bytes().startswith(b"\x89PNG")
@@ -244,7 +244,7 @@ def test_a_full_disk_leaves_the_record_as_it_was(project, monkeypatch):
         Path(target).write_bytes(b"half")
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
 
-    monkeypatch.setattr(taking.shutil, "copyfile", copyfile)
+    monkeypatch.setattr(update.shutil, "copyfile", copyfile)
     with pytest.raises(NeurozooError, match="no space left"):
         make(root)
     assert {path: path.read_bytes() for path in sorted((root / "docs").rglob("*")) if path.is_file()} == before
@@ -366,39 +366,6 @@ def test_a_run_that_is_no_longer_planned_is_not_forgotten_either(project):
     assert any("ga/pong/small/3 (1,000 frames) is no longer planned" in sentence for sentence in make(root))
 
 
-def test_a_finished_run_counts_although_this_version_records_more_of_it(project):
-    root = project()
-    folder = write_run(root, 1, [5.0], frames=250, finished=False)
-    config = yaml.safe_load((folder / "config.yaml").read_text())
-    for name in ("selection", "stage_threshold"):  # settings that there were not yet, with the values of then
-        del config["settings_record"][name]
-    for name in ("seeds", "rules"):
-        del config["protocol_record"][name]
-    (folder / "config.yaml").write_text(yaml.safe_dump(config))
-    make(root)
-    shutil.rmtree(root / "results")
-    write_run(root, 1, [9.0])
-    make(root)
-    assert "GA, small: 9<br>" in row(root)
-
-
-def test_facts_that_an_older_record_lacks_do_not_make_its_runs_others(project):
-    root = project()
-    for number in (1, 2):
-        write_run(root, number, [5.0])
-    make(root)
-    path = root / "docs/results/tiny/record.json"
-    record = json.loads(path.read_text())
-    for facts in record["facts"].values():
-        del facts["protocol_seeds"]
-    path.write_text(json.dumps(record))
-    shutil.rmtree(root / "results")
-    write_run(root, 3, [5.0])
-    make(root)
-    assert "3 runs, 1k frames each" in row(root)
-    assert "**" not in row(root).split("|")[3]
-
-
 def test_with_a_smaller_budget_a_new_run_counts_and_not_the_longer_one(project):
     root = project()
     write_run(root, 1, [40.0], frames=4000)
@@ -437,14 +404,14 @@ def test_the_page_says_which_machine_made_which_run(project, monkeypatch):
     root = project()
     for number, name in ((1, "First"), (2, "Second"), (3, "Second")):
         machine = {"processor": name, "physical_cores": 2, "memory_gigabytes": number}
-        monkeypatch.setattr(gathering, "machine_of", lambda _, machine=machine: machine)
+        monkeypatch.setattr(claim_runs, "machine_of", lambda _, machine=machine: machine)
         write_run(root, number, [5.0])
         make(root)
         shutil.rmtree(root / "results")
     assert "Machines: First, 2 cores; Second, 2 cores." in page(root)
     assert page(root).count("| First, 2 cores |") == 1
     assert page(root).count("| Second, 2 cores |") == 2
-    monkeypatch.setattr(gathering, "machine_of", lambda _: {})  # the results have been copied to another machine
+    monkeypatch.setattr(claim_runs, "machine_of", lambda _: {})  # the results have been copied to another machine
     for number in (1, 2, 3):
         write_run(root, number, [5.0])
     make(root)
@@ -537,7 +504,7 @@ def test_equal_hours_say_when_machines_differ_or_are_not_known(project):
         runs = [run.model_copy(update={"machine": name}) for run, name in zip(record.runs, machines, strict=True)]
         known = {name: {"processor": name} for name in machines if name}
         now = record.model_copy(update={"runs": runs, "machines": known})
-        return shown_of_record(claim, now, folder, budgets={}, labels={})[0].title
+        return tables_of_record(claim, now, folder, budgets={}, labels={})[0].title
 
     known = title("First", "First", None)  # the unfinished run is not in the table
     assert known == "At equal processor hours, with tests (Pong 0.5 h)"
@@ -708,7 +675,7 @@ def test_games_without_a_zero_have_no_share_whatever_came_out():
     honest = elites("Skiing", [-8.0] * 5, [-10.0] * 5)
     venture = elites("Venture", [10.0, 0.0, 200.0], [0.0, 0.0, 190.0])
     amidar = elites("Amidar", [12.0] * 5, [10.0] * 5)
-    shown = shown_elites(pd.concat([lucky, honest, venture, amidar]))
+    shown = elite_table(pd.concat([lucky, honest, venture, amidar]))
     assert [(cells[0], *cells[4:]) for cells in shown.rows] == [
         ("Pong", "22 [22, 22]", "–"),
         ("Skiing", "2 [2, 2]", "–"),
@@ -717,19 +684,19 @@ def test_games_without_a_zero_have_no_share_whatever_came_out():
         ("all", "", "+20.0% [+20.0%, +20.0%]"),
     ]
     assert shown.title.endswith(", all of them without Pong; Skiing; Venture")
-    nothing = shown_elites(elites("Amidar", [2.0, 1.0], 0.0))
+    nothing = elite_table(elites("Amidar", [2.0, 1.0], 0.0))
     assert (list(nothing.rows), nothing.brief) == ([("Amidar", "2", "1.5", "0", "1.5 [1, 2]", "–")], [])
 
 
 def test_intervals_of_elites_from_few_runs_are_called_narrow():
-    assert shown_elites(elites("Amidar", [2.0] * 4, [1.0] * 4)).is_narrow
-    assert not shown_elites(elites("Amidar", [2.0] * 5, [1.0] * 5)).is_narrow
+    assert elite_table(elites("Amidar", [2.0] * 4, [1.0] * 4)).is_narrow
+    assert not elite_table(elites("Amidar", [2.0] * 5, [1.0] * 5)).is_narrow
 
 
 def test_elites_are_apart_by_the_number_of_their_validation_episodes():
     few = elites("Amidar", [3.0, 3.0], [2.0, 2.0], episodes=[10, 5])
     many = elites("Asterix", [11.0] * 4, [10.0] * 4, episodes=30)
-    shown = shown_elites(pd.concat([many, few]))
+    shown = elite_table(pd.concat([many, few]))
     assert shown.brief == [
         "reported +50.0% [+50.0%, +50.0%] above the test after 5 validation episodes, 2 runs",
         "reported +10.0% [+10.0%, +10.0%] above the test after 30 validation episodes, 4 runs",
@@ -739,17 +706,17 @@ def test_elites_are_apart_by_the_number_of_their_validation_episodes():
 def test_over_all_sources_of_elites_each_counts_once_and_runs_stay_in_theirs():
     one = elites("Amidar", [2.0, 2.0], [1.0, 1.0])
     other = elites("Asterix", [12.0] * 4, [10.0] * 4)
-    assert shown_elites(pd.concat([one, other])).rows[-1] == ("all", "6", "", "", "", "+60.0% [+60.0%, +60.0%]")
+    assert elite_table(pd.concat([one, other])).rows[-1] == ("all", "6", "", "", "", "+60.0% [+60.0%, +60.0%]")
 
 
 def test_sources_of_elites_with_one_run_do_not_take_the_interval_of_all():
     one = elites("Amidar", [2.0], [1.0])
     other = elites("Asterix", [12.0] * 4, [10.0] * 4)
-    shown = shown_elites(pd.concat([one, other]))
+    shown = elite_table(pd.concat([one, other]))
     assert shown.rows[0] == ("Amidar", "1", "2", "1", "1", "+100.0%")
     assert shown.rows[-1] == ("all", "4", "", "", "", "+20.0% [+20.0%, +20.0%]")
     assert shown.title.endswith(", all of them without Amidar")
-    assert shown_elites(one).rows[-1] == ("all", "1", "", "", "", "+100.0%")
+    assert elite_table(one).rows[-1] == ("all", "1", "", "", "", "+100.0%")
 
 
 @pytest.mark.parametrize(("rule", "score"), [("validated", 22.0), ("racing", 16.5), ("carried", 16.5)])
@@ -795,13 +762,13 @@ def test_an_agent_without_a_test_up_to_equal_frames_is_named(project):
     begun = late.model_copy(update={"algo": "nsr_es", "progress": 10})
     several = record.model_copy(update={"runs": [*record.runs, late, begun]})
     claim, equal = read_claims(root)["tiny"], "At equal frames of training (Pong 1k)"
-    assert shown_of_record(claim, several, folder, budgets={}, labels={})[0].title == (
+    assert tables_of_record(claim, several, folder, budgets={}, labels={})[0].title == (
         f"{equal}; without a test up to then: ES, virtual bn in Pong"
     )
     # The budgets of now count: with more to do, that run is unfinished.
-    assert shown_of_record(claim, several, folder, budgets={late.name: 10**9}, labels={})[0].title == equal
+    assert tables_of_record(claim, several, folder, budgets={late.name: 10**9}, labels={})[0].title == equal
     again = record.model_copy(update={"runs": [*record.runs, record.runs[0].model_copy(update={"run": 2})]})
-    assert shown_of_record(claim, again, folder, budgets={}, labels={})[0].title == (
+    assert tables_of_record(claim, again, folder, budgets={}, labels={})[0].title == (
         f"{equal}; without a test up to then: 1 of 2 runs of GA, small in Pong"
     )
 
@@ -816,8 +783,7 @@ def test_pairs_of_the_same_name_are_told_apart_and_say_why_they_were_not_compare
     ]
     (tmp_path / "comparison.csv").write_text("\n".join([columns, *rows]) + "\n")
     project()
-    claim = read_claims(tmp_path)["tiny"]
-    shown = read_comparison(tmp_path / "comparison.csv", claim)
+    shown = read_comparison(tmp_path / "comparison.csv")
     assert shown.brief == ["GA, large, power 0.5 better than GA, large, power 0.1 with probability 0.9 [0.8, 1]"]
     assert shown.rows[-1] == (
         "GA, large, power 0.5", "RS, large", "all games", "Left out in pong: played differently.", "–",
@@ -835,7 +801,7 @@ def test_a_single_run_says_nothing_about_the_better_agent(project, tmp_path):
     ]
     (tmp_path / "comparison.csv").write_text("\n".join([columns, *rows]) + "\n")
     project()
-    shown = read_comparison(tmp_path / "comparison.csv", read_claims(tmp_path)["tiny"])
+    shown = read_comparison(tmp_path / "comparison.csv")
     assert [cells[2:4] for cells in shown.rows] == [
         ("Pong", "1"), ("Venture", "1"), ("all games", "1"), ("–", "not known"),
     ]  # fmt: skip
@@ -874,92 +840,69 @@ def test_archives_are_related_to_the_baseline(project):
     assert (root / "docs/results/tiny/archives.csv").read_bytes() == before
 
 
-def test_archives_of_several_games_have_a_baseline_each(project, tmp_path):
-    head = "game,algo,model,runs,evaluations,qd_score,qd_score_low,qd_score_high,corrected_qd_score,coverage"
-    rows = [
-        f"{game},{algo},plain,3,600,{score},,,{score},0.1"
-        for game, algo, score in (
-            ("maze", "cma_me", 10), ("maze", "map_elites", 5), ("mario", "cma_me", 9), ("mario", "map_elites", 3),
-        )
-    ]  # fmt: skip
-    (tmp_path / "archives.csv").write_text("\n".join([head, *rows]) + "\n")
-    claim = read_claims(project({"shows": ["archives"], "baseline": "map_elites"}))["tiny"]
-    shown = read_archives(tmp_path / "archives.csv", claim)
+@pytest.fixture
+def ratios(project, tmp_path):
+    """Reads archives: rows of game, algo, model, runs, evaluations, score and settings; and scores of known runs."""
+
+    def read(rows, scores=None):
+        names = ["game", "algo", "model", "runs", "evaluations", "qd_score", "settings"]
+        table = pd.DataFrame(rows, columns=names)
+        table = table.assign(corrected_qd_score=4, coverage=0.1, qd_score_low=None, qd_score_high=None)
+        table.to_csv(tmp_path / "archives.csv", index=False)
+        common = {"game": "maze", "protocol": "p", "unit": "evaluations", "facts": "0"}
+        runs = [
+            RecordedRun(**common, algo=algo, model=model, run=run, score=score, progress=spent, budget=spent)
+            for (algo, model, spent), each in (scores or {}).items()
+            for run, score in enumerate(each, 1)
+        ]
+        claim = read_claims(project({"shows": ["archives"], "baseline": "map_elites"}))["tiny"]
+        return read_archives(tmp_path / "archives.csv", claim, runs)
+
+    return read
+
+
+def test_archives_of_several_games_have_a_baseline_each(ratios):
+    scores = (("maze", "cma_me", 10), ("maze", "map_elites", 5), ("mario", "cma_me", 9), ("mario", "map_elites", 3))
+    shown = ratios([(game, algo, "plain", 3, 600, score, "x") for game, algo, score in scores])
     assert [row[4] for row in shown.rows] == ["2.00", "1.00", "3.00", "1.00"]
     assert len({row[0] for row in shown.rows}) == 4
 
 
-def test_a_search_is_related_to_the_baseline_with_as_many_evaluations(project, tmp_path):
-    head = "game,algo,model,runs,evaluations,qd_score,qd_score_low,qd_score_high,corrected_qd_score,coverage"
-    rows = [
-        f"maze,{algo},plain,2,{evaluations},{score},,,{score},0.1"
-        for algo, evaluations, score in (("cma_me", 600, 6), ("map_elites", 600, 3), ("map_elites", 900, 9))
-    ]
-    (tmp_path / "archives.csv").write_text("\n".join([head, *rows]) + "\n")
-    claim = read_claims(project({"shows": ["archives"], "baseline": "map_elites"}))["tiny"]
-    common = {"game": "maze", "protocol": "p", "unit": "evaluations", "model": "plain", "facts": "0"}
-    runs = [
-        TakenRun(**common, algo=algo, run=run, score=score, progress=evaluations, budget=evaluations)
-        for algo, evaluations, score, run in (
-            ("cma_me", 600, 6, 1), ("cma_me", 600, 6, 2), ("map_elites", 600, 3, 1), ("map_elites", 600, 3, 2),
-            ("map_elites", 900, 9, 3), ("map_elites", 900, 9, 4),
-        )
-    ]  # fmt: skip
-    shown = read_archives(tmp_path / "archives.csv", claim, runs)
+def test_a_search_is_related_to_the_baseline_with_as_many_evaluations(ratios):
+    means = {("cma_me", 600): 6, ("map_elites", 600): 3, ("map_elites", 900): 9}
+    rows = [("maze", algo, "plain", 2, spent, score, "x") for (algo, spent), score in means.items()]
+    shown = ratios(rows, {(algo, "plain", spent): (score, score) for (algo, spent), score in means.items()})
     assert [row[4] for row in shown.rows] == ["2.00 [2.00, 2.00]", "1.00", "1.00"]
 
 
-def test_ratios_have_intervals_where_the_runs_are_known(project, tmp_path):
-    head = "game,algo,model,runs,evaluations,qd_score,qd_score_low,qd_score_high,corrected_qd_score,coverage"
-    (tmp_path / "archives.csv").write_text(
-        f"{head}\nmaze,dsage,full,3,6,4,,,4,0.1\nmaze,map_elites,plain,3,6,2,,,2,0.1\n"
-    )
-    claim = read_claims(project({"shows": ["archives"], "baseline": "map_elites"}))["tiny"]
-    common = {"game": "maze", "protocol": "p", "unit": "evaluations", "progress": 6, "budget": 6, "facts": "0"}
-    scores = {("dsage", "full"): (2, 4, 6), ("map_elites", "plain"): (2, 2, 2), ("dsage", "basic"): (900, 900, 900)}
-    runs = [
-        TakenRun(**common, algo=algo, model=model, run=run, score=score)
-        for (algo, model), each in scores.items()
-        for run, score in enumerate(each, 1)
-    ]
+def test_ratios_have_intervals_where_the_runs_are_known(ratios):
+    rows = [("maze", "dsage", "full", 3, 6, 4, "x"), ("maze", "map_elites", "plain", 3, 6, 2, "x")]
+    own, base, other = ("dsage", "full", 6), ("map_elites", "plain", 6), ("dsage", "basic", 6)
+    scores = {own: (2, 4, 6), base: (2, 2, 2), other: (900, 900, 900)}
     # Three equal draws of the lowest of three have a probability of 1/27, which is more than 2.5 %.
-    shown = read_archives(tmp_path / "archives.csv", claim, runs)
+    shown = ratios(rows, scores)
     assert [row[4] for row in shown.rows] == ["2.00 [1.00, 3.00]", "1.00"]
     assert "ratio 2.00 [1.00, 3.00]" in shown.brief[0]
     assert shown.head[4] == "ratio to MAP-Elites [95 %]"
-    nothing = [run.model_copy(update={"score": 0.0}) if run.algo == "map_elites" else run for run in runs]
-    for few in (runs[::3], nothing):
-        shown = read_archives(tmp_path / "archives.csv", claim, few)
+    for unknown in ({own: (2,), base: (2,)}, scores | {base: (0, 0, 0)}):
+        shown = ratios(rows, unknown)
         assert ([row[4] for row in shown.rows], shown.head[4]) == (["2.00", "1.00"], "ratio to MAP-Elites")
 
 
-def test_a_ratio_has_no_interval_of_other_runs_than_its_own(project, tmp_path):
-    head = "game,algo,model,settings,runs,evaluations,qd_score,qd_score_low,qd_score_high,corrected_qd_score,coverage"
-    rows = [
-        "maze,dsage,full,x,3,6,100,,,4,0.1",
-        "maze,dsage,full,y,3,6,200,,,4,0.1",
-        "maze,map_elites,plain,,3,6,50,,,2,0.1",
-    ]
-    (tmp_path / "archives.csv").write_text("\n".join([head, *rows]) + "\n")
-    claim = read_claims(project({"shows": ["archives"], "baseline": "map_elites"}))["tiny"]
-    common = {"game": "maze", "protocol": "p", "unit": "evaluations", "progress": 6, "budget": 6, "facts": "0"}
-    scores = {("dsage", "full"): (99, 100, 101, 199, 200, 201), ("map_elites", "plain"): (49, 50, 51)}
-    runs = [
-        TakenRun(**common, algo=algo, model=model, run=run, score=score)
-        for (algo, model), each in scores.items()
-        for run, score in enumerate(each, 1)
-    ]
-    shown = read_archives(tmp_path / "archives.csv", claim, runs)
+def test_a_ratio_has_no_interval_of_other_runs_than_its_own(ratios):
+    rows = [("maze", "dsage", "full", 3, 6, score, settings) for score, settings in ((100, "x"), (200, "y"))]
+    both = {("dsage", "full", 6): (99, 100, 101, 199, 200, 201), ("map_elites", "plain", 6): (49, 50, 51)}
+    shown = ratios([*rows, ("maze", "map_elites", "plain", 3, 6, 50, "")], both)
     assert [row[4] for row in shown.rows] == ["2.00", "4.00", "1.00"]
 
 
 def test_a_finished_run_hides_no_unfinished_one_of_other_settings():
     def run(number, progress, settings):
-        taken = TakenRun(
+        taken = RecordedRun(
             algo="ga", game="pong", model="small", run=number, protocol="p", unit="frames",
             progress=progress, budget=100, facts="0",
         )  # fmt: skip
-        return GatheredRun(taken, {"settings": settings}, Path("table"), 100, True, None, {})
+        return ClaimRun(taken, {"settings": settings}, Path("table"), 100, True, None, {})
 
     done, late, other = run(1, 100, "a"), run(2, 90, "a"), run(101, 90, "b")
     assert runs_that_count([done, late, other]) == [done, other]
@@ -982,7 +925,7 @@ def test_one_game_over_and_over_has_no_interval(tmp_path):
     record = {"game": "hard_maze", "model": "simple", "protocol": protocol, "episodes": episodes}
     (tmp_path / "evaluation.json").write_text(json.dumps(record))
     earlier = Earlier(kind="evaluation", table="evaluation.json", how="one run", note="None.")
-    assert "[" not in shown_of_earlier(earlier, None, tmp_path).rows[0][3]
+    assert "[" not in earlier_table(earlier, None, tmp_path).rows[0][3]
 
 
 def test_imported_genomes_have_intervals_over_episodes(project):
@@ -1011,7 +954,7 @@ def test_imported_genomes_have_intervals_over_episodes(project):
     assert "Fewer than five runs" not in page(root)  # the interval is over episodes
 
 
-# ---- marks
+# ---- caveats
 
 
 def test_a_record_of_other_settings_is_marked_with_what_differs(project):
@@ -1074,24 +1017,20 @@ def test_results_of_before_are_shown_as_such(project):
 # ---- bad input
 
 
-def test_a_claim_without_a_source_is_refused(project):
-    root = project({"published": [{"value": "18", "what": "after a billion frames"}]})
-    with pytest.raises(NeurozooError, match=r"claims\.tiny\.published\[0\]: the key 'source' is missing\. Write who"):
-        read_claims(root)
-
-
-def test_an_unknown_configuration_is_refused(project):
-    root = project({"configuration": "config/tyni.yaml"})
-    with pytest.raises(NeurozooError, match=r"claims\.tiny\.configuration: the file config/tyni\.yaml is missing"):
-        read_claims(root)
-
-
-def test_a_claim_with_neither_configuration_nor_command_is_refused(project):
-    root = project({"configuration": ""})
-    with pytest.raises(
-        NeurozooError, match="should have a configuration, or a command that repeats it, but has neither"
-    ):
-        read_claims(root)
+@pytest.mark.parametrize(
+    ("claim", "sentence"),
+    [
+        (
+            {"published": [{"value": "18", "what": "points"}]},
+            r"published\[0\]: the key 'source' is missing\. Write who",
+        ),
+        ({"configuration": "config/tyni.yaml"}, r"configuration: the file config/tyni\.yaml is missing"),
+        ({"configuration": ""}, "should have a configuration, or a command that repeats it, but has neither"),
+    ],
+)
+def test_an_incomplete_claim_is_refused(project, claim, sentence):
+    with pytest.raises(NeurozooError, match=rf"claims\.tiny.*{sentence}"):
+        read_claims(project(claim))
 
 
 def test_an_unknown_claim_is_refused_with_the_most_similar_one(project):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from neurozoo.aligned_text import aligned
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_text
 
@@ -39,13 +40,10 @@ class Table:
     def as_text(self) -> str:
         """Returns aligned lines of at most about 120 characters."""
         rows = [[column.cell(record) for column in self.columns] for record in self.records]
-        texts = [[column.head for column in self.columns], [column.unit for column in self.columns], *rows]
-        widths = [max(len(row[i]) for row in texts) for i in range(len(self.columns))]
-        lines = []
-        for row in texts:
-            cells = zip(self.columns, row, widths, strict=True)
-            lines.append("  ".join(text.rjust(width) if c.format else text.ljust(width) for c, text, width in cells))
-        return "\n".join([self.title, "", *(line.rstrip() for line in lines)])
+        heads = [column.head for column in self.columns]
+        right = {column.head for column in self.columns if column.format}
+        lines = aligned([heads, [column.unit for column in self.columns], *rows], right=right)
+        return "\n".join([self.title, "", *lines])
 
     def as_markdown(self) -> str:
         """Returns a heading, the note and a table."""

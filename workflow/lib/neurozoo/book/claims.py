@@ -9,6 +9,7 @@ from pydantic import Field, ValidationError
 
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.plan.config_sections import Section
+from neurozoo.plan.configuration import check_config
 from neurozoo.validation import Number, Whole, explain, json_schema
 from neurozoo.yaml_files import read_yaml
 
@@ -16,7 +17,7 @@ FOLDER = Path("docs", "results")  # of pages and records, in the project
 FILE = FOLDER / "book.yaml"
 
 Text = Annotated[str, Field(min_length=1)]
-# What a claim shows: `shown` has a reader for each.
+# What a claim shows: `result_tables` has a reader for each.
 Kind = Literal[
     "scores", "scores_at_equal_frames", "scores_at_equal_hours", "comparison", "archives", "imports", "elites", "speed",
     "cost",
@@ -141,3 +142,12 @@ def check_named(names: list[str], claims: dict[str, Claim]) -> None:
     for name in names:
         if name not in claims:
             raise unknown_name("claim", name, claims)
+
+
+def read_configuration(path: str | os.PathLike) -> dict:
+    """Reads a claim's configuration and fills in its defaults.
+
+    Raises:
+        NeurozooError: It is missing or invalid.
+    """
+    return check_config(read_yaml(path, "Correct its path in docs/results/book.yaml."), source=str(path))

@@ -12,11 +12,11 @@ from neurozoo.files import read_json, sha256_of
 from neurozoo.plan.config_sections import Section
 from neurozoo.validation import Number, Whole, explain, json_schema
 
-RECORD = "record.json"
+RECORD, FIGURE, HOURS_FIGURE = "record.json", "figure.png", "figure_hours.png"
 REMEDY = "Restore its folder: git checkout. After a merge, take one side whole, and the results of the other again."
 
 
-class TakenRun(Section):
+class RecordedRun(Section):
     """One run, as it was when its results were taken."""
 
     algo: str
@@ -52,7 +52,7 @@ class Record(Section):
     claim: str
     configuration: str  # the configuration that planned the runs
     # All runs that were there, also unfinished ones, in the order of the configuration.
-    runs: Annotated[list[TakenRun], Field(min_length=1)]
+    runs: Annotated[list[RecordedRun], Field(min_length=1)]
     # Settings, protocol and rules of tests by their digest; see `records.comparability`.
     facts: dict[str, dict[str, str]]
     # For each game, the processor hours after which scores were compared at equal hours.

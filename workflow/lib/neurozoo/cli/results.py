@@ -96,8 +96,8 @@ def _check_op(options):
 
 
 def _book(options):
-    from neurozoo.book.making import make_book
     from neurozoo.book.pages import outdated_pages, write_pages
+    from neurozoo.book.update import make_book
 
     if options.check:
         if outdated := outdated_pages():

@@ -12,13 +12,13 @@ import pandas as pd
 import plotnine as p9
 
 from neurozoo.algorithms.agent_names import agent_name, called
-from neurozoo.figures.legends import arranged
 from neurozoo.figures.style import (
     ENOUGH_RUNS,
     TOO_FEW_RUNS,
+    arrange_legend,
     check_formats,
     figure_theme,
-    legend_guides,
+    line_scales,
     line_styles,
     mean_of,
     number_labels,
@@ -61,13 +61,8 @@ def plot_performance_profile(
 ) -> None:
     """Draws the share of runs above each human-normalised score, with a line per algorithm and network.
 
-    Args:
-        metrics: The merged table.
-        outputs: The files to write; the suffix is the format. Equal data give equal bytes. If no game has a human
-            score, the figure says so.
-        replications: Bootstrap resamples of the bands. A band needs at least two runs of every game.
-        confidence: Confidence of the bands, for each score separately.
-        seed: Seed of the bootstrap.
+    Bands have this confidence for each score separately, and need at least two runs of every game. If no game has a
+    human score, the figure says so. Equal data give equal bytes.
 
     Raises:
         NeurozooError: No run has a test score, or a format is unknown.
@@ -106,8 +101,7 @@ def plot_performance_profile(
     if used.groupby(AGENT)["game"].agg(frozenset).nunique() > 1:
         notes.append(_UNLIKE)
     colours, types = line_styles(len(labels))
-    legend = arranged(labels, _WIDTH)
-    named: dict[str, Any] = {"limits": labels, "labels": legend.labels}
+    legend = arrange_legend(labels, _WIDTH)
     figure = p9.ggplot(curves, p9.aes("score", "share", colour="agent", fill="agent", linetype="agent"))
     if thresholds[-1] > 1:
         figure += p9.geom_vline(xintercept=1, colour=_FAINT, size=0.5, linetype="dashed")
@@ -117,10 +111,7 @@ def plot_performance_profile(
     figure += p9.geom_step(size=0.9)
     figure += p9.scale_y_continuous(limits=(0, 1), labels=lambda shares: [f"{share:.0%}" for share in shares])
     figure += p9.scale_x_continuous(labels=number_labels)
-    figure += p9.scale_colour_manual(values=colours, **named)
-    figure += p9.scale_linetype_manual(values=types, **named)
-    figure += p9.scale_fill_manual(values=colours, limits=labels, guide=None)
-    figure += legend_guides("colour", "linetype", columns=legend.columns)
+    figure += line_scales(labels, legend, colours=colours, types=types)
     words = _words(title, notes, used, more=reservations(used, of="agents"))
     figure += p9.labs(**words, x="Human-normalised score", y="Share of runs", colour="", linetype="")
     figure += figure_theme((_WIDTH, _PROFILE + words_height(**words) + legend.height), has_legend=True)
@@ -132,10 +123,7 @@ def plot_aggregates(
 ) -> None:
     """Draws interquartile mean, median, mean and optimality gap of the human-normalised scores over all games.
 
-    Args:
-        scores: The table `scores.csv`.
-        outputs: The files to write; the suffix is the format. If no game has a human score, the figure says so.
-        confidence: Confidence of the intervals in the table.
+    `confidence` is that of the intervals in the table, `scores.csv`. If no game has a human score, the figure says so.
 
     Raises:
         NeurozooError: The table is missing or has other columns, or a format is unknown.
@@ -143,7 +131,6 @@ def plot_aggregates(
     check_formats(outputs)
     needs = ("human_normalised_iqm", "human_normalised_mean", "episodes")
     table, of_games = _read_rows(scores, needs=needs, names=(VARIANT, PLAYED, SETTINGS))
-    table[PLAYED] = table[PLAYED].where(table[PLAYED] != "", table["protocol"])  # of a table of an earlier version
     title = "Scores over all games"
     if table.empty:
         return _save_message(title, _NO_HUMAN, outputs)
@@ -185,10 +172,7 @@ def plot_improvement(
 ) -> None:
     """Draws for each pair of agents the probability that a run of the first scores more than one of the second.
 
-    Args:
-        comparison: The table `comparison.csv`.
-        outputs: The files to write; the suffix is the format. If there is no pair, the figure says so.
-        confidence: Confidence of the intervals in the table.
+    `confidence` is that of the intervals in the table, `comparison.csv`. If there is no pair, the figure says so.
 
     Raises:
         NeurozooError: The table is missing or has other columns, or a format is unknown.
@@ -284,11 +268,7 @@ def _fewest(of_games: pd.DataFrame, counts: Sequence[str]) -> pd.Series:
 def _about_intervals(points: pd.DataFrame, mark: str, *, confidence: float, runs: pd.Series) -> list[str]:
     """Explains the intervals in a figure: what they are, why some are missing, and that few runs make them too narrow.
 
-    Args:
-        points: The data of the figure, with `low`.
-        mark: How an interval is drawn: `Band` or `Line`.
-        confidence: Confidence of the intervals.
-        runs: The smallest number of runs in a game, for each agent or pair. One run has no interval.
+    `runs` is the smallest number of runs in a game, for each agent or pair. One run has no interval.
     """
     notes = []
     if points["low"].notna().any():

@@ -11,10 +11,10 @@ import plotnine as p9
 from neurozoo.algorithms.agent_names import agent_name
 from neurozoo.environments.level_domains import measure_title
 from neurozoo.errors import NeurozooError
-from neurozoo.figures.legends import arranged
 from neurozoo.figures.style import (
     ENOUGH_RUNS,
     TOO_FEW_RUNS,
+    arrange_legend,
     check_formats,
     curve_labels,
     figure_theme,
@@ -40,20 +40,13 @@ _RESAMPLES = 2_000
 
 
 def draw_heatmap(archive: str | os.PathLike, outputs: Sequence[str | os.PathLike]) -> None:
-    """Draws the objective of every elite at its place in the archive.
-
-    Args:
-        archive: The run's `archive.npz`.
-        outputs: The files to write; the suffix is the format. Equal data give equal bytes.
+    """Draws the objective of every elite at its place in a run's `archive.npz`. Equal data give equal bytes.
 
     Raises:
         NeurozooError: The file is missing, damaged, or no archive of two measures.
     """
     check_formats(outputs)
-    save_figure(_heatmap(read_stored_archive(archive)), outputs)
-
-
-def _heatmap(stored: StoredArchive) -> p9.ggplot:
+    stored = read_stored_archive(archive)
     facts, (first, second) = stored.facts, stored.measures
     game = str(facts.get("game", ""))
     name = agent_name(str(facts.get("algo", "")), str(facts.get("model", "")), f"run {facts.get('run', '')}")
@@ -61,7 +54,7 @@ def _heatmap(stored: StoredArchive) -> p9.ggplot:
         f"{len(stored.cells):,} of {stored.dims[0] * stored.dims[1]:,} cells after {facts.get('evaluations', 0):,} "
         f"evaluations; QD score {facts.get('qd_score') or 0:,.1f}"
     )
-    return (
+    figure = (
         p9.ggplot(filled_cells(stored), p9.aes("x", "y", fill="objective"))
         + p9.geom_tile(p9.aes(width="width", height="height"))
         + p9.scale_fill_cmap("viridis", limits=(0, 1), name="Objective")
@@ -70,6 +63,7 @@ def _heatmap(stored: StoredArchive) -> p9.ggplot:
         + figure_theme((6.5, 4.2), has_legend=False)
         + p9.theme(legend_position="right", legend_title=p9.element_text(size=8))
     )
+    save_figure(figure, outputs)
 
 
 def filled_cells(stored: StoredArchive) -> pd.DataFrame:
@@ -92,13 +86,8 @@ def draw_archive_curves(
 ) -> None:
     """Draws QD score and coverage over evaluations: means over runs with their bootstrap intervals.
 
-    Runs with other settings or another budget, or whose levels were played differently, never share a curve.
-
-    Args:
-        metrics: The merged table.
-        outputs: The files to write; the suffix is the format. Equal data give equal bytes.
-        confidence: Confidence level of the intervals.
-        seed: Seed of the bootstrap.
+    Runs with other settings or another budget, or whose levels were played differently, never share a curve. Equal data
+    give equal bytes.
 
     Raises:
         NeurozooError: No run has an archive.
@@ -110,14 +99,7 @@ def draw_archive_curves(
 
 
 def archive_curves(metrics: pd.DataFrame, *, confidence: float, seed: int) -> pd.DataFrame:
-    """Computes the curves of `draw_archive_curves`.
-
-    Returns:
-        Rows with `panel`, `game`, `curve`, `runs`, `evaluations`, `mean`, `low` and `high`.
-
-    Raises:
-        NeurozooError: No run has an archive.
-    """
+    """Computes the curves: rows with `panel`, `game`, `curve`, `runs`, `evaluations`, `mean`, `low` and `high`."""
     reports = _named_reports(metrics)
     reports = reports.assign(curve=curve_labels(reports, "algo_model"))
     whole = reports.groupby(["game", "curve", "run"], sort=False)["evaluations"].transform("max").astype(int)
@@ -143,11 +125,7 @@ def archive_curves(metrics: pd.DataFrame, *, confidence: float, seed: int) -> pd
 
 
 def _named_reports(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Returns the reports about archives, with what `with_names` adds.
-
-    Raises:
-        NeurozooError: No run has an archive.
-    """
+    """Returns the reports about archives, with what `with_names` adds."""
     wanted = ["evaluations", *PANELS]
     reports = metrics.dropna(subset=wanted) if set(wanted) <= set(metrics) else metrics.iloc[:0]
     if reports.empty:
@@ -177,7 +155,7 @@ def _curves_figure(curves: pd.DataFrame, confidence: float, caption: str) -> p9.
         text = f"Mean of {number_range(runs, 'run')}. Band: its {percent(confidence)} bootstrap interval."
         if runs[runs > 1].min() < ENOUGH_RUNS:
             text += f" {TOO_FEW_RUNS}"
-    legend = arranged(names, _WIDTH)
+    legend = arrange_legend(names, _WIDTH)
     colours, types = line_styles(len(names))
     words = {"title": "Archives", "subtitle": text, "caption": wrapped(caption, int(16 * _WIDTH))}
     height = _ROW * len(games) + words_height(**words) + legend.height

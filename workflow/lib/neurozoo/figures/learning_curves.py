@@ -14,15 +14,15 @@ from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.environments.game_titles import game_title
 from neurozoo.environments.games import world_of
 from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.figures.legends import arranged
 from neurozoo.figures.style import (
     COLOUR_BY,
     ENOUGH_RUNS,
     TOO_FEW_RUNS,
+    arrange_legend,
     check_formats,
     curve_labels,
     figure_theme,
-    legend_guides,
+    line_scales,
     line_styles,
     mean_of,
     number_labels,
@@ -144,9 +144,6 @@ def _labelled(metrics: pd.DataFrame, colour_by: str) -> tuple[pd.DataFrame, pd.D
     """Returns the reports with their `curve`, and one row per kind of run with all that tells it from others.
 
     A million reports have few kinds of runs, so what these differ in is not copied with the reports.
-
-    Raises:
-        NeurozooError: There is no score to draw.
     """
     metrics = metrics.set_axis(range(len(metrics)))
     facts = [name for name in metrics if is_fact(name) or name in ("algo", "game", "model", "protocol")]
@@ -221,7 +218,7 @@ def _greys(count: int) -> list[str]:
     """Returns `count` greys, from dark to light."""
     from matplotlib.colors import to_hex
 
-    return [to_hex((share,) * 3) for share in np.linspace(0.45, 0.75, max(count, 1))][:count]
+    return [to_hex((share,) * 3) for share in np.linspace(0.45, 0.75, count)]
 
 
 def _figure(
@@ -243,7 +240,7 @@ def _figure(
     entries = [*labels, *names]
     colours, types = line_styles(len(labels))
     colours, types = [*colours, *_greys(len(names))], [*types, *["solid"] * len(names)]
-    legend = arranged(entries, size[0])
+    legend = arrange_legend(entries, size[0])
     size = (size[0], size[1] + legend.height)
     lines = [table for table in (records, single) if table is not None]
     ends = pd.concat([curves, others, *lines]).groupby("game")["frames"].max()
@@ -279,10 +276,7 @@ def _figure(
         + (p9.expand_limits(x=0) if axis == "linear" else None)
         + FRAMES_AXES[axis](labels=lambda values: _frames_labels(values, size[0] / columns))
         + p9.scale_y_continuous(labels=number_labels, expand=(0.05, 0, 0.12, 0))  # with room for a label at the top
-        + p9.scale_colour_manual(values=colours, limits=entries, labels=legend.labels)
-        + p9.scale_linetype_manual(values=types, limits=entries, labels=legend.labels)
-        + legend_guides("colour", "linetype", columns=legend.columns)
-        + p9.scale_fill_manual(values=colours, limits=entries, guide=None)
+        + line_scales(entries, legend, colours=colours, types=types)
         + p9.labs(colour="", linetype="")
         + figure_theme(size, has_legend=len(entries) > 1)
     )

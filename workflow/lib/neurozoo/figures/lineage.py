@@ -21,12 +21,7 @@ def plot_lineage(
 
     The upper panel shows all selected individuals by generation of birth and training score, each with a line to its
     parent. The ancestors of the result are coloured. The lower panel shows the age of parents: the number of
-    generations between their birth and that of their children.
-
-    Args:
-        lineage: The run's `lineage.parquet`.
-        outputs: The files to write; the suffix is the format. Equal data give equal bytes.
-        result: The run's `result.json`, which names the generation of the result.
+    generations between their birth and that of their children. Equal data give equal bytes.
 
     Raises:
         NeurozooError: A file is missing or damaged, or a format is unknown.

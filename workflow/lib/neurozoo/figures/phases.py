@@ -69,8 +69,8 @@ def draw_panels(
         cost_as_written: Whether to draw `meancost` as the original does: the mean cost divided by the number of the
             epoch.
         title: Title of the figure; None for the path of `statistics`.
-        width: Width of the figure in inches.
-        height: Height of the figure in inches.
+        width: Inches.
+        height: Inches.
 
     Raises:
         NeurozooError: A field is unknown, or the file is missing, damaged or without phases.
@@ -100,14 +100,15 @@ def _figure(points: pd.DataFrame, *, title: str, caption: str, size: tuple[float
     panels = list(dict.fromkeys(points["panel"]))
     names = [phase.title() for phase in PHASES]
     drawn = [name for name in names if (points["phase"].str.title() == name).any()]
+    first, second, *_, grey = categorical_colours(7)
+    colours = dict(zip(names, (grey, first, second), strict=True))
     points = points.dropna(subset=["value"]).assign(
         panel=lambda rows: pd.Categorical(rows["panel"], panels),
         phase=lambda rows: pd.Categorical(rows["phase"].str.title(), names),
     )
     is_random = points["phase"] == names[0]
     curves = points[~is_random]
-    aesthetics = p9.aes(x="epoch", y="value", colour="phase")
-    figure = p9.ggplot(curves, aesthetics)
+    figure = p9.ggplot(curves, p9.aes(x="epoch", y="value", colour="phase"))
     if is_random.any():
         figure += p9.geom_hline(p9.aes(yintercept="value", colour="phase"), points[is_random], size=0.7)
     counts = curves.groupby(["panel", "phase"], observed=True)["value"].transform("size")
@@ -119,16 +120,10 @@ def _figure(points: pd.DataFrame, *, title: str, caption: str, size: tuple[float
         + p9.facet_wrap("panel", ncol=math.ceil(math.sqrt(len(panels))), scales="free_y")
         + p9.scale_x_continuous(breaks=whole_breaks)
         + p9.scale_y_continuous(labels=_labels)
-        + p9.scale_colour_manual(values=dict(zip(names, _colours(), strict=True)), limits=drawn)
+        + p9.scale_colour_manual(values=colours, limits=drawn)
         + p9.labs(title=title, caption=caption, x="Epoch", y="", colour="")
         + figure_theme(size, has_legend=True)
     )
-
-
-def _colours() -> list[str]:
-    """Returns a colour for each of `PHASES`; random play is grey."""
-    first, second, *_, grey = categorical_colours(7)
-    return [grey, first, second]
 
 
 def _labels(values: Sequence[Any]) -> list[str]:

@@ -13,6 +13,7 @@ from neurozoo.figures.style import (
     check_formats,
     curve_labels,
     figure_theme,
+    number_range,
     panels_per_row,
     percent,
     save_figure,
@@ -26,13 +27,13 @@ _RESAMPLES = 5_000
 
 
 def mean_leans(leans: pd.DataFrame, *, confidence: float, seed: int, replications: int = _RESAMPLES) -> pd.DataFrame:
-    """Averages the leans over runs, and over games if a curve has several.
+    """Averages the leans over runs, and over games if a curve has several, with a bootstrap interval over runs.
 
     Args:
         leans: Tables of `feature_visualization.lean.temporal_lean` with a column `curve`, the label of the group.
-        confidence: Confidence of the bootstrap interval over runs, which is stratified by game.
-        seed: Seed of the bootstrap.
-        replications: Number of bootstrap resamples.
+        confidence: Of the interval, which is stratified by game.
+        seed: Of the bootstrap.
+        replications: Of the bootstrap.
 
     Returns:
         Rows with `game` (`ALL_GAMES` for the mean over games), `curve`, `frame`, `frames_back`, `runs`, `lean`, `low`
@@ -52,13 +53,9 @@ def mean_leans(leans: pd.DataFrame, *, confidence: float, seed: int, replication
             low, high = bootstrap_intervals(
                 arrays, {"": mean_over_games}, replications=replications, confidence=confidence, seed=seed
             )[""]
-            part = {
-                "game": game,
-                "curve": curve,
-                "frames_back": tables[0].index,
-                "runs": sum(a.shape[1] for a in arrays),
-            }
-            parts.append(pd.DataFrame({**part, "lean": mean_over_games(arrays), "low": low, "high": high}))
+            part = {"game": game, "curve": curve, "frames_back": tables[0].index}
+            found = {"runs": sum(a.shape[1] for a in arrays), "lean": mean_over_games(arrays), "low": low, "high": high}
+            parts.append(pd.DataFrame(part | found))
     return pd.concat(parts, ignore_index=True).assign(frame=lambda rows: _frame_names(rows["frames_back"]))
 
 
@@ -72,12 +69,7 @@ def plot_temporal_lean(
 ) -> None:
     """Draws the leans with a panel per game and one for the mean over games: bars for means, points for runs.
 
-    Args:
-        leans: Concatenated tables of `temporal_lean`.
-        outputs: The files to write; the suffix is the format. Equal data give equal bytes.
-        columns: Most panels per row.
-        confidence: Confidence of the bootstrap interval over runs.
-        seed: Seed of the bootstrap.
+    Equal data give equal bytes.
 
     Raises:
         NeurozooError: No run has observations of several frames, or a format is unknown.
@@ -115,8 +107,7 @@ def plot_temporal_lean(
         bounds = p9.aes(ymin="low", ymax="high")
         figure += p9.geom_errorbar(bounds, ordered(known), position=beside, width=0.25, size=0.6, colour="#222222")
     per_game = means.loc[means["game"] != ALL_GAMES, "runs"]
-    fewest, most = per_game.min(), per_game.max()
-    runs = f"{most if fewest == most else f'{fewest} to {most}'} {'run' if most == 1 else 'runs'}"
+    runs = number_range(per_game, "run")
     interval = f"; whisker: {percent(confidence)} bootstrap interval over runs" if len(known) else ""
     figure += p9.facet_wrap("panel", ncol=columns)
     figure += p9.scale_fill_manual(values=categorical_colours(len(labels)), limits=labels)

@@ -25,11 +25,9 @@ class Job:
 
 
 class WorkflowFiles:
-    """Reads `.snakemake/` of one working directory at one moment. Reading it again needs a new object.
+    """Reads `.snakemake/` of one working directory at one moment, for the jobs of one rule.
 
-    Args:
-        workdir: The folder in which Snakemake was started.
-        rule: The rule whose jobs are wanted.
+    Reading it again needs a new object.
     """
 
     def __init__(self, workdir: Path, *, rule: str) -> None:
@@ -40,10 +38,7 @@ class WorkflowFiles:
     def under_way(self, output: str) -> Job | None:
         """Finds the job that makes a file, by the marker that Snakemake keeps until the file is complete.
 
-        A killed Snakemake leaves its marker behind.
-
-        Args:
-            output: Path as in the rule.
+        A killed Snakemake leaves its marker behind. `output` is the path as in the rule.
         """
         marker = self._marker(output)
         try:
@@ -86,9 +81,8 @@ class WorkflowFiles:
 
     @functools.cached_property
     def _failures(self) -> dict[str, Job]:
-        newest = max(
-            _entries(self._folder / "log", ".snakemake.log"), key=lambda log: log.stat().st_mtime, default=None
-        )
+        logs = _entries(self._folder / "log", ".snakemake.log")
+        newest = max(logs, key=lambda log: log.stat().st_mtime, default=None)
         if newest is None:
             return {}
         facts = newest.stat()

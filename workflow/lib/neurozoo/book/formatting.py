@@ -1,4 +1,4 @@
-"""Words results for people: a table for the page, and some words for the list of all claims."""
+"""Formats results for people: a table for the page, and some words for the list of all claims."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ RESTORE = "Restore it: git checkout."  # what to do about a damaged table
 
 
 @dataclass(frozen=True)
-class Shown:
+class ResultTable:
     """Some results of a claim."""
 
     title: str  # what they are
@@ -54,11 +54,7 @@ def variants_of(record: Record, *, labels: Mapping[str, str] | None = None) -> d
     """Names what tells the runs of a record from others of their algorithm and network, as the tables do, by run.
 
     Two runs of an algorithm, network and game have the same name if and only if they may be pooled: their settings have
-    the same hash, and they were played in the same way.
-
-    Args:
-        record: The record.
-        labels: What the configuration calls runs, by name.
+    the same hash, and they were played in the same way. `labels` is what the configuration calls runs, by name.
     """
     rows = [
         run.model_dump(include={"algo", "model", "game", "protocol"})
