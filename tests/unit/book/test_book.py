@@ -115,6 +115,20 @@ def quick_figures(monkeypatch):
     monkeypatch.setattr(record_files, "draw_archive_curves", draw)
 
 
+def take(project, tests, *, forget=False, **changes):
+    """Makes runs, number to scores, and takes them; may remove the results then, as if the next were made elsewhere."""
+    for number, scores in tests.items():
+        write_run(project, number, scores, **changes)
+    said = make(project)
+    if forget:
+        shutil.rmtree(project / "results")
+    return said
+
+
+def record_of(project):
+    return read_record(project / "docs/results/tiny")
+
+
 def page(project, name="tiny"):
     return (project / "docs" / "results" / f"{name}.md").read_text()
 
@@ -224,19 +238,9 @@ def test_a_clone_without_results_writes_the_same_bytes_from_the_records(project,
     assert write_pages(clone) == []
 
 
-def test_taking_the_same_results_again_changes_nothing(project):
-    root = project()
-    write_run(root, 1, [2.0])
-    make(root)
-    before = {path: path.read_bytes() for path in sorted((root / "docs").rglob("*")) if path.is_file()}
-    make(root)
-    assert {path: path.read_bytes() for path in sorted((root / "docs").rglob("*")) if path.is_file()} == before
-
-
 def test_a_full_disk_leaves_the_record_as_it_was(project, monkeypatch):
     root = project()
-    write_run(root, 1, [2.0])
-    make(root)
+    take(root, {1: [2.0]})
     before = {path: path.read_bytes() for path in sorted((root / "docs").rglob("*")) if path.is_file()}
     write_run(root, 2, [4.0])
 
@@ -253,8 +257,7 @@ def test_a_full_disk_leaves_the_record_as_it_was(project, monkeypatch):
 def test_unfinished_runs_are_marked_with_how_far_they_came_and_do_not_lower_finished_ones(project):
     root = project()
     write_run(root, 1, [8.0])
-    write_run(root, 2, [1.0], frames=250, finished=False)
-    make(root)
+    take(root, {2: [1.0]}, frames=250, finished=False)
     assert "GA, small: 8<br>" in row(root)
     assert "**1 of 2 runs unfinished, the least at 25%**" in row(root)
     assert "**2 of 3 runs**" in row(root)
@@ -275,14 +278,12 @@ def test_a_run_without_a_test_says_so_and_its_own_score_is_not_shown_as_one(proj
 
 def test_results_that_came_less_far_do_not_replace_a_record(project):
     root = project()
-    write_run(root, 1, [5.0])
-    make(root)
-    before = read_record(root / "docs/results/tiny").runs
+    take(root, {1: [5.0]})
+    before = record_of(root).runs
     shutil.rmtree(root / "results")
-    write_run(root, 1, [1.0], frames=100, finished=False)
-    make(root)
+    take(root, {1: [1.0]}, frames=100, finished=False)
     assert "GA, small: 5<br>" in row(root)
-    assert read_record(root / "docs/results/tiny").runs == before
+    assert record_of(root).runs == before
     make(root, "tiny", replaces=True)
     assert "unfinished: 10% of the budget" in row(root)
 
@@ -311,21 +312,17 @@ def test_runs_of_several_nights_come_together_as_if_they_were_made_in_one(projec
 def test_a_run_that_came_further_here_replaces_that_of_the_record_and_the_others_stay(project):
     root = project()
     write_run(root, 1, [5.0])
-    write_run(root, 2, [1.0], frames=250, finished=False)
-    make(root)
-    shutil.rmtree(root / "results")
+    take(root, {2: [1.0]}, frames=250, finished=False, forget=True)
     write_run(root, 1, [4.0], frames=500, finished=False)  # was further
-    write_run(root, 2, [9.0])
-    make(root)
-    record = read_record(root / "docs/results/tiny")
+    take(root, {2: [9.0]})
+    record = record_of(root)
     assert [(run.run, run.progress, run.test_score) for run in record.runs] == [(1, 1000, 5.0), (2, 1000, 9.0)]
     assert "GA, small: 7 [" in row(root)
 
 
 def test_tables_and_figures_are_made_from_the_record_again_for_a_named_claim(project):
     root = project()
-    write_run(root, 1, [1.0, 5.0])
-    make(root)
+    take(root, {1: [1.0, 5.0]})
     folder = root / "docs/results/tiny"
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     shutil.rmtree(root / "results")
@@ -340,26 +337,22 @@ def test_tables_and_figures_are_made_from_the_record_again_for_a_named_claim(pro
 def test_runs_that_are_no_longer_planned_as_they_were_made_are_named_before_they_are_forgotten(project):
     root = project()
     write_run(root, 1, [5.0])
-    write_run(root, 2, [6.0], mutation_power=0.5)
-    make(root)
-    shutil.rmtree(root / "results")
+    take(root, {2: [6.0]}, mutation_power=0.5, forget=True)
     write_run(root, 3, [7.0])
     said = make(root)
     lost = "ga/pong/small/2 (1,000 frames) was made with other settings: mutation_power was 0.5, is now "
     assert any("the record stays as it is, because it would lose runs: " + lost in sentence for sentence in said)
     with pytest.raises(NeurozooError, match="--replace takes the results all the same, and keeps the other runs"):
         make(root, "tiny")
-    assert [run.run for run in read_record(root / "docs/results/tiny").runs] == [1, 2]
+    assert [run.run for run in record_of(root).runs] == [1, 2]
     told = make(root, "tiny", replaces=True)[0]
     assert told.startswith("tiny: took 1 run; kept 1 run that only the record has; forgot: " + lost)
-    assert [run.run for run in read_record(root / "docs/results/tiny").runs] == [1, 3]
+    assert [run.run for run in record_of(root).runs] == [1, 3]
 
 
 def test_a_run_that_is_no_longer_planned_is_not_forgotten_either(project):
     root = project()
-    for number in (1, 2, 3):
-        write_run(root, number, [5.0])
-    make(root)
+    take(root, {number: [5.0] for number in (1, 2, 3)})
     project(config=CONFIG | {"experiments": {"learnt": CONFIG["experiments"]["learnt"] | {"runs": 2}}})
     shutil.rmtree(root / "results")
     write_run(root, 2, [5.0])
@@ -368,19 +361,14 @@ def test_a_run_that_is_no_longer_planned_is_not_forgotten_either(project):
 
 def test_with_a_smaller_budget_a_new_run_counts_and_not_the_longer_one(project):
     root = project()
-    write_run(root, 1, [40.0], frames=4000)
-    make(root)
-    shutil.rmtree(root / "results")
-    write_run(root, 1, [10.0])
-    make(root)
+    take(root, {1: [40.0]}, frames=4000, forget=True)
+    take(root, {1: [10.0]})
     assert "GA, small: 10<br>" in row(root)
 
 
 def test_results_that_do_not_count_are_named(project):
     root = project()
-    write_run(root, 1, [5.0])
-    make(root)
-    shutil.rmtree(root / "results")
+    take(root, {1: [5.0]}, forget=True)
     write_run(root, 1, [1.0], frames=100, finished=False)
     write_run(root, 2, [3.0])
     assert make(root)[0] == (
@@ -390,13 +378,11 @@ def test_results_that_do_not_count_are_named(project):
 
 def test_runs_of_the_record_have_the_fields_that_the_claim_names_now(project):
     root = project({"fields": ["Iteration", "score"]})
-    write_run(root, 1, [5.0])
-    make(root)
+    take(root, {1: [5.0]})
     project({"fields": ["TimeElapsedTotal"]})
     shutil.rmtree(root / "results")
-    write_run(root, 2, [5.0])
-    make(root)
-    runs = read_record(root / "docs/results/tiny").runs
+    take(root, {2: [5.0]})
+    runs = record_of(root).runs
     assert [dict(run.fields_) for run in runs] == [{"TimeElapsedTotal": 1800.0}] * 2
 
 
@@ -412,17 +398,14 @@ def test_the_page_says_which_machine_made_which_run(project, monkeypatch):
     assert page(root).count("| First, 2 cores |") == 1
     assert page(root).count("| Second, 2 cores |") == 2
     monkeypatch.setattr(claim_runs, "machine_of", lambda _: {})  # the results have been copied to another machine
-    for number in (1, 2, 3):
-        write_run(root, number, [5.0])
-    make(root)
+    take(root, {number: [5.0] for number in (1, 2, 3)})
     assert "Machines: First, 2 cores; Second, 2 cores." in page(root)
 
 
 @pytest.mark.parametrize("damage", [lambda text: text.replace("algo,", "", 1), lambda text: "\xff" + text[1:]])
 def test_damaged_reports_are_refused_with_a_remedy(project, damage):
     root = project()
-    write_run(root, 1, [5.0])
-    make(root)
+    take(root, {1: [5.0]})
     folder = root / "docs/results/tiny"
     reports = folder / "reports.csv"
     record = json.loads((folder / "record.json").read_text())
@@ -435,8 +418,7 @@ def test_damaged_reports_are_refused_with_a_remedy(project, damage):
 
 def test_a_run_whose_reports_the_record_lacks_is_not_lost_because_others_have_come_further(project):
     root = project()
-    write_run(root, 1, [5.0])
-    make(root)
+    take(root, {1: [5.0]})
     folder = root / "docs/results/tiny"
     record = json.loads((folder / "record.json").read_text())
     del record["files"]["reports.csv"]  # as in records of earlier versions
@@ -454,11 +436,8 @@ def test_a_run_whose_reports_the_record_lacks_is_not_lost_because_others_have_co
 
 def test_a_run_as_planned_is_not_replaced_by_one_with_other_settings(project):
     root = project()
-    write_run(root, 1, [5.0])
-    make(root)
-    shutil.rmtree(root / "results")
-    write_run(root, 1, [7.0], mutation_power=0.5)
-    make(root)
+    take(root, {1: [5.0]}, forget=True)
+    take(root, {1: [7.0]}, mutation_power=0.5)
     assert "GA, small: 5<br>" in row(root)
     make(root, replaces=True)
     assert "GA, small: 7<br>" in row(root)
@@ -466,15 +445,12 @@ def test_a_run_as_planned_is_not_replaced_by_one_with_other_settings(project):
 
 def test_a_finished_record_of_other_settings_is_only_replaced_by_finished_runs(project):
     root = project()
-    write_run(root, 1, [5.0], mutation_power=0.5)
-    make(root)
-    shutil.rmtree(root / "results")
+    take(root, {1: [5.0]}, mutation_power=0.5, forget=True)
     write_run(root, 1, [1.0], frames=100, finished=False)
     said = make(root)
     assert any("ga/pong/small/1 has come to 100 frames, but the record has 1,000" in sentence for sentence in said)
     shutil.rmtree(root / "results")
-    write_run(root, 1, [7.0])
-    make(root)
+    take(root, {1: [7.0]})
     assert "GA, small: 7<br>" in row(root)
 
 
@@ -483,7 +459,7 @@ def test_scores_at_equal_hours_end_where_the_quickest_run_ends(project):
     write_run(root, 1, [1.0, 2.0])  # half an hour of the processor
     write_run(root, 2, [3.0, 4.0, 50.0, 60.0])  # an hour
     make(root)
-    record = read_record(root / "docs/results/tiny")
+    record = record_of(root)
     assert record.hours == {"pong": 0.5}
     assert "GA, small: 31 [" in row(root)  # (2 + 60) / 2
     assert "![The same over hours](tiny/figure_hours.png)" in page(root)
@@ -495,8 +471,7 @@ def test_equal_hours_say_when_machines_differ_or_are_not_known(project):
     root = project({"shows": ["scores_at_equal_hours"]})
     for number in (1, 2):
         write_run(root, number, [1.0, 2.0])
-    write_run(root, 3, [1.0], frames=500, finished=False)
-    make(root)
+    take(root, {3: [1.0]}, frames=500, finished=False)
     folder = root / "docs/results/tiny"
     claim, record = read_claims(root)["tiny"], read_record(folder)
 
@@ -524,7 +499,7 @@ def test_a_run_whose_time_is_only_known_at_first_has_no_part_in_equal_hours_and_
         del report["ProcessorTimeTotal"]  # it continued on a Dask cluster
     log.write_text("".join(json.dumps(report) + "\n" for report in reports))
     make(root)
-    assert read_record(root / "docs/results/tiny").hours == {"pong": 0.5}
+    assert record_of(root).hours == {"pong": 0.5}
     assert "or a processor time in the log: 1 of 2 runs of GA, small in Pong" in page(root)
 
 
@@ -532,9 +507,8 @@ def test_scores_at_equal_frames_end_where_the_shortest_run_ends_and_unfinished_r
     root = project({"shows": ["scores_at_equal_frames", "comparison", "scores"]})
     write_run(root, 1, [1.0, 2.0, 3.0], frames=3000)
     write_run(root, 2, [5.0, 7.0], frames=2000)
-    write_run(root, 3, [100.0], frames=500, finished=False)
-    make(root)
-    assert read_record(root / "docs/results/tiny").frames == {"pong": 2000}
+    take(root, {3: [100.0]}, frames=500, finished=False)
+    assert record_of(root).frames == {"pong": 2000}
     assert "GA, small: 4.5 [" in row(root)  # (2 + 7) / 2
     equal, final = page(root).split("At equal frames of training (Pong 2k)")[1].split("Final test scores")
     assert "| 4.5 [2, 7] | 2 |" in equal
@@ -543,8 +517,7 @@ def test_scores_at_equal_frames_end_where_the_shortest_run_ends_and_unfinished_r
 
 def test_without_finished_runs_there_is_no_table_at_equal_frames_or_hours(project):
     root = project({"shows": ["scores_at_equal_frames", "scores_at_equal_hours", "comparison", "scores"]})
-    write_run(root, 1, [1.0], frames=500, finished=False)
-    make(root)
+    take(root, {1: [1.0]}, frames=500, finished=False)
     assert "At equal" not in page(root)
     assert "Final test scores" in page(root)
 
@@ -552,11 +525,9 @@ def test_without_finished_runs_there_is_no_table_at_equal_frames_or_hours(projec
 def test_words_that_are_older_than_the_results_are_called_so(project):
     root = project({"written_for": 1})
     write_run(root, 1, [4.0])
-    write_run(root, 2, [5.0], frames=500, finished=False)
-    make(root)
+    take(root, {2: [5.0]}, frames=500, finished=False)
     assert "These words" not in page(root)
-    write_run(root, 3, [5.0])
-    make(root)
+    take(root, {3: [5.0]})
     assert "were written for 1 finished run; now there are 2." in page(root)
 
 
@@ -572,16 +543,13 @@ def test_fields_and_runs_that_reach_a_score_are_counted(project):
 def test_unfinished_runs_do_not_fail_to_reach_a_score(project):
     root = project({"reaches": 5})
     write_run(root, 1, [6.0])
-    write_run(root, 2, [4.0], frames=500, finished=False)
-    make(root)
+    take(root, {2: [4.0]}, frames=500, finished=False)
     assert "test score of 5 or more: GA in 1 of 1 run" in row(root)
 
 
 def test_agents_have_the_label_that_the_configuration_has_now(project):
     root = project({"reaches": 5, "highest": 20})
-    for number in (1, 2):
-        write_run(root, number, [6.0])
-    make(root)
+    take(root, {number: [6.0] for number in (1, 2)})
     assert "GA, small: 6 [6, 6] of 20" in row(root)
     changed = json.loads(json.dumps(CONFIG))
     changed["experiments"]["learnt"]["label"] = "weak"
@@ -632,10 +600,8 @@ def test_a_label_that_two_settings_get_later_does_not_make_them_one(project):
 
 def test_runs_that_were_played_differently_are_not_counted_as_one_agent(project):
     root = project({"shows": ["elites"]})
-    for number in (1, 2):
-        write_run(root, number, [10.0])
-    make(root)
-    record = read_record(root / "docs/results/tiny")
+    take(root, {number: [10.0] for number in (1, 2)})
+    record = record_of(root)
     sticky = record.facts[record.runs[0].facts] | {"protocol_sticky_probability": "0.25"}
     runs = [record.runs[0], record.runs[1].model_copy(update={"facts": "sticky"})]
     both = record.model_copy(update={"runs": runs, "facts": record.facts | {"sticky": sticky}})
@@ -725,11 +691,11 @@ def test_the_own_score_is_that_of_the_elite_that_was_tested(project, rule, score
     root = project()
     write_run(root, 1, [10.0, 20.0, 15.0], elite_rule=rule)  # reported 11, 22, 16.5
     make(root)
-    assert read_record(root / "docs/results/tiny").runs[0].score == pytest.approx(score)
+    assert record_of(root).runs[0].score == pytest.approx(score)
     write_run(root, 2, [10.0], elite_rule=rule)
     shutil.rmtree(root / "results" / "tiny" / "runs" / "ga" / "pong" / "small" / "1")
     make(root)  # run 1 is in the record only
-    assert read_record(root / "docs/results/tiny").runs[0].score == pytest.approx(score)
+    assert record_of(root).runs[0].score == pytest.approx(score)
 
 
 @pytest.mark.parametrize(("algo", "score"), [("nsr_es", -5.0), ("es", -20.0)])
@@ -742,9 +708,8 @@ def test_the_own_score_of_novelty_search_is_that_of_its_best_agent(algo, score):
 def test_runs_in_stages_have_no_elites_because_their_test_has_other_stages(project):
     root = project()
     write_run(root, 1, [10.0])
-    write_run(root, 2, [20.0])
-    make(root)
-    record = read_record(root / "docs/results/tiny")
+    take(root, {2: [20.0]})
+    record = record_of(root)
     assert len(elites_of_records({"tiny": record})) == 2
     # A run that two claims share counts once.
     assert len(elites_of_records({"tiny": record, "same": record})) == 2
@@ -754,8 +719,7 @@ def test_runs_in_stages_have_no_elites_because_their_test_has_other_stages(proje
 
 def test_an_agent_without_a_test_up_to_equal_frames_is_named(project):
     root = project({"shows": ["scores_at_equal_frames"]})
-    write_run(root, 1, [1.0, 2.0])
-    make(root)
+    take(root, {1: [1.0, 2.0]})
     folder = root / "docs/results/tiny"
     record = read_record(folder)
     late = record.runs[0].model_copy(update={"algo": "es", "model": "virtual_bn"})
@@ -959,9 +923,7 @@ def test_imported_genomes_have_intervals_over_episodes(project):
 
 def test_a_record_of_other_settings_is_marked_with_what_differs(project):
     root = project()
-    for number in (1, 2, 3):
-        write_run(root, number, [1.0], population_size=10)
-    make(root)
+    take(root, {number: [1.0] for number in (1, 2, 3)}, population_size=10)
     assert "**made with other settings**" in row(root)
     assert "population_size was 10, is now 20" in page(root)
 
@@ -980,9 +942,7 @@ def test_a_run_that_was_trained_for_longer_than_planned_now_is_marked(project):
 
 def test_a_configuration_that_changes_marks_the_record(project):
     root = project()
-    for number in (1, 2, 3):
-        write_run(root, number, [1.0])
-    make(root)
+    take(root, {number: [1.0] for number in (1, 2, 3)})
     assert "**" not in row(root).split("|")[3]
     changed = json.loads(json.dumps(CONFIG))
     changed["experiments"]["learnt"]["overrides"] |= {"frames": 4000, "protocol": "machado2018"}
@@ -994,9 +954,7 @@ def test_a_configuration_that_changes_marks_the_record(project):
 
 def test_a_record_of_another_version_is_marked(project):
     root = project()
-    for number in (1, 2, 3):
-        write_run(root, number, [1.0], version="0.0.7")
-    make(root)
+    take(root, {number: [1.0] for number in (1, 2, 3)}, version="0.0.7")
     assert "**made by 0.0.7**" in row(root)
     assert f"Made by 0.0.7; this is version {__version__}." in page(root)
 
@@ -1045,28 +1003,21 @@ def test_an_unknown_claim_is_refused_with_the_most_similar_one(project):
         (lambda folder: (folder / "record.json").write_text("{}"), "the key 'claim' is missing"),
         (lambda folder: (folder / "scores.csv").write_text("algo\n"), "scores.csv is not the file that record.json"),
         (lambda folder: (folder / "scores.csv").unlink(), "scores.csv is missing, but record.json names it"),
+        (
+            lambda folder: (folder / "record.json").write_text(
+                (folder / "record.json").read_text().replace('"scores.csv"', '"../book.yaml"')
+            ),
+            "should be the name of a file beside it",
+        ),
     ],
 )
 def test_a_damaged_record_is_refused_with_a_remedy(project, damage, sentence):
     root = project()
-    write_run(root, 1, [1.0])
-    make(root)
+    take(root, {1: [1.0]})
     damage(root / "docs" / "results" / "tiny")
     with pytest.raises(NeurozooError, match=sentence) as error:
         render(root)
     assert "git checkout" in str(error.value)
-
-
-def test_a_record_names_only_files_beside_it(project):
-    root = project()
-    write_run(root, 1, [1.0])
-    make(root)
-    path = root / "docs" / "results" / "tiny" / "record.json"
-    record = json.loads(path.read_text())
-    record["files"] = {"../book.yaml": "0" * 64}
-    path.write_text(json.dumps(record))
-    with pytest.raises(NeurozooError, match="should be the name of a file beside it"):
-        render(root)
 
 
 def test_a_folder_with_another_run_is_refused(project):

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from neurozoo.environments.games import reference_scores
 from neurozoo.errors import NeurozooError
-from neurozoo.figures import aggregates as aggregate_plots
+from neurozoo.figures import style
 from neurozoo.figures.aggregates import plot_aggregates, plot_improvement, plot_performance_profile
 from neurozoo.records.improvement import comparison_table
 from neurozoo.records.tables import score_table
@@ -30,7 +30,7 @@ def two_agents():
 
 def drawn(tmp_path, plot, source, **settings):
     """Plots and returns the figure that was saved."""
-    with mock.patch.object(aggregate_plots, "save_figure", wraps=aggregate_plots.save_figure) as save:
+    with mock.patch.object(style, "save_figure", wraps=style.save_figure) as save:
         plot(source, [tmp_path / "figure.svg"], **settings)
     xml.etree.ElementTree.parse(tmp_path / "figure.svg")
     return save.call_args.args[0]

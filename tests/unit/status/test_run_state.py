@@ -27,6 +27,7 @@ def state_of(**evidence):
     return state_of_run(RunFiles(**evidence), budget=1000, now=NOW)[0]
 
 
+FINISHED = RECORD | {"progress": 1001}
 ENDED_BY_SLICE = {"ended": "slice", "job": "7", "error": "Stopped by SIGUSR1."}
 
 
@@ -38,15 +39,10 @@ ENDED_BY_SLICE = {"ended": "slice", "job": "7", "error": "Stopped by SIGUSR1."}
         ("waiting", {"record": RECORD}),
         # Results.
         ("done", {"has_results": True}),
-        ("done", {"has_results": True, "record": RECORD | {"progress": 1001}}),
-        (
-            "done",
-            {"has_results": True, "record": RECORD | {"progress": 1001}, "under_way": job(3), "heartbeat": beat()},
-        ),
-        (
-            "waiting",
-            {"has_results": True, "record": RECORD, "heartbeat": beat(900, ended="finished")},
-        ),  # a larger budget
+        ("done", {"has_results": True, "record": FINISHED}),
+        ("done", {"has_results": True, "record": FINISHED, "under_way": job(3), "heartbeat": beat()}),
+        # A larger budget.
+        ("waiting", {"has_results": True, "record": RECORD, "heartbeat": beat(900, ended="finished")}),
         ("running", {"has_results": True, "record": RECORD, "heartbeat": beat()}),
         # A job, and nothing from the training yet.
         ("queued", {"under_way": job(9999, "7")}),
@@ -146,10 +142,8 @@ def test_the_newest_job_is_named():
 
 
 def test_the_job_of_an_attempt_that_failed_is_not_that_of_the_next_one():
-    before = {
-        "heartbeat": beat(40, ended="stopped", job="7"),
-        "failed": job(2, "7"),
-    }  # noticed after the next was submitted
+    # Noticed after the next was submitted.
+    before = {"heartbeat": beat(40, ended="stopped", job="7"), "failed": job(2, "7")}
     queued = status(**before, under_way=job(3, "8"))
     assert (queued.state, queued.job) == ("queued", "8")
     starts = status(**before, under_way=job(1))  # Slurm's job reports its number only once it trains
@@ -176,12 +170,8 @@ def test_a_time_for_people(seconds, text):
     ],
 )
 def test_the_line_with_the_error_is_found_among_others(line, tmp_path):
-    lines = [
-        "Error is a word",
-        "ValueError: an earlier one",
-        f"  {line}" if "Error" not in line else line,
-        "Shutting down",
-    ]
+    shown = f"  {line}" if "Error" not in line else line
+    lines = ["Error is a word", "ValueError: an earlier one", shown, "Shutting down"]
     assert error_line(lines) == line
     (tmp_path / "train.sge-7.log").write_text("\n".join(lines))
     failed = status(failed=job(5, "7"), log=tmp_path / "train.sge-7.log")

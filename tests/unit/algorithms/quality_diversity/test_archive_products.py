@@ -361,7 +361,7 @@ def test_settings_of_one_game_say_nothing_about_another(tmp_path, monkeypatch):
     curves = archive_curves(pd.DataFrame(rows), confidence=0.95, seed=0)
     assert set(curves["curve"]) == {"DSAGE, full"}
     figures = []
-    monkeypatch.setattr(archives, "save_figure", lambda figure, outputs: figures.append(figure))
+    monkeypatch.setattr(archives.style, "save_figure", lambda figure, outputs: figures.append(figure))
     archives.draw_archive_curves(pd.DataFrame(rows), [tmp_path / "curves.png"])
     layer = next(each for each in figures[0].layers if type(each.geom).__name__ == "geom_point")
     points = layer._data(figures[0].data)

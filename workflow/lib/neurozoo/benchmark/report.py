@@ -1,8 +1,7 @@
 """A benchmark's report as tables: for the terminal and for the documentation."""
 
-import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,11 +51,6 @@ class Table:
         rows = [[column.cell(record) for column in self.columns] for record in self.records]
         lines = ["| " + " | ".join(row) + " |" for row in [heads, rules, *rows]]
         return "\n".join([f"## {self.title}", "", *([self.note, ""] if self.note else []), *lines])
-
-
-def tables(report: Mapping) -> list[Table]:
-    """Returns a report of `run_benchmark` as tables. An incomplete report raises Python's own exceptions."""
-    return [layout(report) for layout in (_steps, _floors, _scaling, _alternatives, _memory, _between)]
 
 
 def _steps(report: Mapping) -> Table:
@@ -199,9 +193,10 @@ def describe(report: Mapping) -> Iterable[str]:
         f"{machine['processor']}, {machine['physical_cores']} cores, {machine['memory_gigabytes']:g} GB of memory, "
         f"{machine['system']}, load {machine['load_average']:g} at the start, {report['date']}"
     )
+    commits = [(each["commit"] or "no commit")[:12] for each in (software, library)]
     yield (
-        f"neurozoo {software['neurozoo']} ({_short(software['commit'])}); op library of {_short(library['commit'])}, "
-        f"{library['compiler']}, -march={library['march']}"
+        f"neurozoo {software['neurozoo']} ({commits[0]}); op library of {commits[1]}, {library['compiler']}, "
+        f"-march={library['march']}"
     )
     yield (
         f"TensorFlow {software['tensorflow']}, Keras {software['keras']}, ale-py {software['ale-py']}, "
@@ -213,40 +208,33 @@ def describe(report: Mapping) -> Iterable[str]:
     )
 
 
-def _short(commit: str | None) -> str:
-    return commit[:12] if commit else "no commit"
-
-
-@contextlib.contextmanager
-def _complete() -> Iterator[None]:
-    try:
-        yield
-    except (KeyError, TypeError, ValueError) as error:
-        raise NeurozooError(
-            f"The file is not a report of this version's benchmark: {error} is missing or has another type. Measure "
-            "again with: python -m neurozoo bench --save FILE"
-        ) from error
-
-
 def as_text(report: Mapping) -> str:
     """Returns the report as text for the terminal.
 
     Raises:
         NeurozooError: It is not a report, or comes from another version.
     """
-    with _complete():
-        return "\n\n".join(["\n".join(describe(report)), *(table.as_text() for table in tables(report))])
+    facts, tables = _read(report)
+    return "\n\n".join(["\n".join(facts), *(table.as_text() for table in tables)])
 
 
 def as_markdown(report: Mapping) -> str:
-    """Returns the report as Markdown for the documentation.
+    """Returns the report as Markdown for the documentation; errors are those of `as_text`."""
+    facts, tables = _read(report)
+    return "\n\n".join(["\n".join(f"- {line}" for line in facts), *(table.as_markdown() for table in tables)])
 
-    Raises:
-        NeurozooError: It is not a report, or comes from another version.
-    """
-    with _complete():
-        facts = "\n".join(f"- {line}" for line in describe(report))
-        return "\n\n".join([facts, *(table.as_markdown() for table in tables(report))])
+
+def _read(report: Mapping) -> tuple[list[str], list[Table]]:
+    try:
+        tables = [make(report) for make in (_steps, _floors, _scaling, _alternatives, _memory, _between)]
+        for table in tables:
+            table.as_text()
+        return list(describe(report)), tables
+    except (KeyError, TypeError, ValueError) as error:
+        raise NeurozooError(
+            f"The file is not a report of this version's benchmark: {error} is missing or has another type. Measure "
+            "again with: python -m neurozoo bench --save FILE"
+        ) from error
 
 
 def write_page(path: str | os.PathLike, report: Mapping) -> None:

@@ -7,17 +7,12 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from neurozoo.algorithms.settings import resolve_settings
-from neurozoo.benchmark.learning_floor import (
-    LearningCosts,
-    count_actor_critic,
-    count_learning,
-    floor_steps_per_second,
-)
+from neurozoo.benchmark.learning_floor import LearningCosts, count_actor_critic, count_learning, floor_steps_per_second
 from neurozoo.benchmark.machine_peak import measure_peak
 from neurozoo.benchmark.report import Column, Table
 from neurozoo.environments.layouts import any_layout_of
@@ -25,67 +20,56 @@ from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.machine import machine, physical_cores
 
-# The settings of Mnih et al. 2015, with CleanRL's changes. Every action is predicted, because the floor counts it so.
-DQN = {
-    "optimizer": "adam", "learning_rate": 1e-4, "target_update_period": 1_000, "epsilon_start": 0.0, "epsilon_end": 0.0,
-    "learning_starts": 1_000, "replay_size": 100_000, "keep_replay": False,
-}  # fmt: skip
-# The paper's settings with sticky actions, and no test in between.
-IMPALA = {
-    "protocol": "machado2018", "action_set": "minimal", "optimizer_epsilon": 0.01, "epsilon_inside": False,
-    "initial_accumulator": 0.0, "epoch_steps": 1_000_000_000, "frames": 1_000_000_000_000,
-}  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Contest:
-    """What an algorithm is compared with."""
+    """How this project's side of a comparison learns, and what the loop in PyTorch has of it."""
 
     title: str  # what a step is
-    preset: str  # named settings of this project's side
-    overrides: Mapping[str, object]  # settings that replace the preset's
-    torch_models: tuple[str, ...]  # networks that the loop in PyTorch has, the default first
-    torch_file: str  # the loop
-    shared: tuple[str, ...]  # settings that the loop gets
+    preset: str
+    overrides: Mapping[str, object]
+    torch_models: tuple[str, ...]  # the default first
+    shared: tuple[str, ...]  # settings that the loop in PyTorch gets
     count: Callable[..., LearningCosts]  # counts the multiply-adds of a step
     warm_up: int  # steps that are not counted: random steps, and the first updates, which compile everything
-    steps: int  # steps of a side in a turn: enough for ten updates
-    # further sides of this project: by what follows its name, the settings in which they differ. If there are several
-    # threads, there is one more, with as many shards.
-    variants: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    steps: int  # of a side in a turn: enough for ten updates
 
 
 CONTESTS = {
+    # The settings of Mnih et al. 2015, with CleanRL's changes. Every action is predicted, because the floor counts it.
     "dqn": Contest(
         title="deep Q-learning",
         preset="nature",
-        overrides=DQN,
+        overrides={
+            "optimizer": "adam", "learning_rate": 1e-4, "target_update_period": 1_000, "epsilon_start": 0.0,
+            "epsilon_end": 0.0, "learning_starts": 1_000, "replay_size": 100_000, "keep_replay": False,
+        },
         torch_models=("nature",),
-        torch_file="torch_dqn.py",
         shared=(
-            *("replay_size", "learning_starts", "batch_size", "train_frequency", "target_update_period"),
-            *("learning_rate", "discount"),
+            "replay_size", "learning_starts", "batch_size", "train_frequency", "target_update_period", "learning_rate",
+            "discount",
         ),
         count=count_learning,
         warm_up=1_200,
         steps=400,
     ),
+    # The paper's settings with sticky actions, and no test in between.
     "impala": Contest(
         title="IMPALA",
         preset="impala_paper",
-        overrides=IMPALA,
+        overrides={
+            "protocol": "machado2018", "action_set": "minimal", "optimizer_epsilon": 0.01, "epsilon_inside": False,
+            "initial_accumulator": 0.0, "epoch_steps": 1_000_000_000, "frames": 1_000_000_000_000,
+        },
         torch_models=("impala_shallow", "impala_deep"),
-        torch_file="torch_impala.py",
         shared=(
-            *("num_envs", "unroll_length", "batch_size", "learning_rate", "discount", "entropy_cost"),
-            "baseline_cost",
+            "num_envs", "unroll_length", "batch_size", "learning_rate", "discount", "entropy_cost", "baseline_cost",
         ),
         count=count_actor_critic,
         warm_up=4_000,
         steps=6_400,
-        variants={"bfloat16": {"dtype": "mixed_bfloat16"}},
     ),
-}
+}  # fmt: skip
 
 
 class Side:
@@ -166,17 +150,16 @@ def compare(
     costs = contest.count(layout, settings)
     core = measure_peak(threads=[1], ops=ops)["multiply_adds_per_second"]
     shards = math.gcd(threads, settings.batch_size)  # equal parts of a batch
-    variants = ({f"{shards} shards": {"shards": shards}} if shards > 1 else {}) | dict(contest.variants)
+    variants: dict[str, dict[str, object]] = {"neurozoo": {}}
+    variants |= {f"neurozoo, {shards} shards": {"shards": shards}} if shards > 1 else {}
+    variants |= {"neurozoo, bfloat16": {"dtype": "mixed_bfloat16"}} if algo == "impala" else {}
     here = [sys.executable, "-m", "neurozoo.benchmark.learning_loop"]
     shared = {"game": game, "threads": threads, "ops": os.fspath(ops)}
     ours = {"algo": algo, "model": model, "preset": contest.preset, "overrides": contest.overrides, **shared}
-    commands = {
-        "floor": [*here, "floor", json.dumps(shared)],
-        "neurozoo": [*here, "learner", json.dumps({**ours, "warm_up": contest.warm_up})],
-    }
+    commands = {"floor": [*here, "floor", json.dumps(shared)]}
     for variant, changes in variants.items():
         given = {**ours, "overrides": {**contest.overrides, **changes}, "warm_up": contest.warm_up}
-        commands[f"neurozoo, {variant}"] = [*here, "learner", json.dumps(given)]
+        commands[variant] = [*here, "learner", json.dumps(given)]
     if torch_python is not None:
         if model not in contest.torch_models:
             raise NeurozooError(
@@ -188,7 +171,7 @@ def compare(
         for count in sorted({1, threads}):
             arguments = json.dumps({"game": game, "warm_up": contest.warm_up, **theirs, "threads": count})
             name = f"PyTorch, {count} thread{'s' * (count > 1)}"
-            commands[name] = [str(torch_python), str(Path(__file__).with_name(contest.torch_file)), arguments]
+            commands[name] = [str(torch_python), str(Path(__file__).with_name(f"torch_{algo}.py")), arguments]
     turns: dict[str, list[dict]] = {name: [] for name in commands}
     sides = []
     try:
@@ -204,16 +187,10 @@ def compare(
             side.close()
     peaks = [max(record["product"], threads * core) for record in turns["floor"]]
     at_once = threads if settings.num_envs > 1 else 1  # emulators
-    turns["floor"] = [
-        {
-            "steps_per_second": floor_steps_per_second(
-                costs, peak=peak, emulator_seconds=record["emulator_seconds"] / at_once
-            ),
-            "processor_milliseconds": 1e3 * (threads * costs.total / peak + record["emulator_seconds"]),
-            **record,
-        }
-        for record, peak in zip(turns["floor"], peaks, strict=True)
-    ]
+    for record, peak in zip(turns["floor"], peaks, strict=True):
+        emulator = record["emulator_seconds"]
+        record["steps_per_second"] = floor_steps_per_second(costs, peak=peak, emulator_seconds=emulator / at_once)
+        record["processor_milliseconds"] = 1e3 * (threads * costs.total / peak + emulator)
     return {
         "machine": machine(),
         "title": contest.title,

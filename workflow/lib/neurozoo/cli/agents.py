@@ -16,31 +16,28 @@ def add_commands(commands: args.Commands) -> None:
     option("--game", type=args.named_game, help="default: the game in the file")
     option("--model", help="network, such as large (default: the network in the file)")
     option("--run", type=args.positive, default=1, help="number of the run")
-    args.add_protocol(command)
+    args.add(command, *args.PROTOCOL)
     meaning = "meaning of a flat list of numbers; auto reads it as seeds for the network cshenton, else as a genome"
     option("--format", choices=("auto", "genome", "seeds"), default="auto", help=meaning)
     option("--run-dir", type=Path, help="folder to write (default: results/runs/imported/GAME/MODEL/RUN)")
-    args.add_noise(command)
+    args.add(command, "noise")
 
     command = args.add_command(commands, "export", _export, "write the weights of a genome or a run as plain arrays")
     option = command.add_argument
     option("source", type=Path, help="genome.json, checkpoint.npz, or a run's folder")
     option("weights", type=Path, help="file to write, such as weights.npz, with arrays conv1/w, conv1/b, ...")
-    args.add_noise(command)
+    args.add(command, "noise")
 
     command = args.add_command(commands, "evaluate", _evaluate, "play episodes with a genome, and report its scores")
     option = command.add_argument
     option("--genome", type=Path, required=True, help="folder of a run, its genome.json, or a published genome")
     option("--game", type=args.named_game, help="default: the genome's game")
     option("--model", help="network (default: the genome's network)")
-    args.add_protocol(command)
+    args.add(command, *args.PROTOCOL)
     option("--noops", type=args.natural, help="no-op frames at the start of an episode (default: random)")
     option("--episodes", type=args.positive, default=30, help="number of episodes")
     option("--max-frames", type=args.positive, help="longest episode in frames (default: the protocol's)")
-    args.add_seed(command)
-    args.add_json(command)
-    args.add_engine(command)
-    args.add_threads(command)
+    args.add(command, "seed", "json", "ops", "noise", "threads")
 
 
 def _import(options):

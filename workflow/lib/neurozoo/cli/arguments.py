@@ -149,72 +149,38 @@ def add_run_dir(command: argparse.ArgumentParser, **choices: Any) -> None:
     command.set_defaults(needs_run=True)
 
 
-def add_results(command: argparse.ArgumentParser, meaning: str = "folder of all results") -> None:
-    """Adds the folder of all results; `meaning` may say what it should hold."""
-    command.add_argument("--results", type=Path, default=Path("results"), help=meaning)
+SHARED: dict[str, dict[str, Any]] = {
+    "ops": {"type": Path, "default": OPS, "help": "op library"},
+    "noise": {"type": Path, "default": NOISE, "help": "noise table"},
+    "threads": {"type": positive, "default": os.cpu_count(), "help": "number of threads (default: all cores)"},
+    "seed": {"type": natural, "default": 0, "help": "seed"},
+    "set": {
+        "action": "append",
+        "default": [],
+        "metavar": "NAME=VALUE",
+        "help": "a setting, such as frames=1e6; may be repeated",
+    },
+    "protocol": {"help": "evaluation protocol (default: the genome's, or else the game's)"},
+    "action-set": {"choices": ("minimal", "full"), "help": "default: the protocol's"},
+    "observation": {"help": "of river_crossing only: pixels, rgb, greyscale or objects"},
+    "start-state": {"choices": ("today", "2018"), "help": "RAM after a reset (default: today)"},
+    "sticky-probability": {"type": float, "help": "probability per frame that the previous action is repeated"},
+    "epsilon": {
+        "type": float,
+        "help": "probability of a random action (default: 0.05, or 0 for agents that draw their actions)",
+    },
+    "results": {"type": Path, "default": Path("results"), "help": "folder of all results"},
+    "json": {"action": "store_true", "help": "print JSON"},
+    "save": {"type": Path, "metavar": "FILE", "help": "also write the JSON to FILE"},
+}
+PROTOCOL = ("protocol", "action-set", "observation", "start-state")  # may differ from a genome's own
 
 
-def add_protocol(command: argparse.ArgumentParser) -> None:
-    """Adds options that may differ from a genome's own protocol; see `protocol_choices`."""
-    command.add_argument("--protocol", help="evaluation protocol (default: the genome's, or else the game's)")
-    command.add_argument("--action-set", choices=("minimal", "full"), help="default: the protocol's")
-    command.add_argument("--observation", help="of river_crossing only: pixels, rgb, greyscale or objects")
-    command.add_argument("--start-state", choices=("today", "2018"), help="RAM after a reset (default: today)")
-
-
-def add_settings(command: argparse.ArgumentParser) -> None:
-    """Adds an option for single settings of an algorithm; see `read_overrides`."""
-    meaning = "a setting, such as frames=1e6; may be repeated"
-    command.add_argument("--set", "-s", action="append", default=[], metavar="NAME=VALUE", help=meaning)
-
-
-def add_ops(command: argparse.ArgumentParser) -> None:
-    """Adds the op library."""
-    command.add_argument("--ops", type=Path, default=OPS, help="op library")
-
-
-def add_noise(command: argparse.ArgumentParser) -> None:
-    """Adds the noise table, from which weights of genomes come."""
-    command.add_argument("--noise", type=Path, default=NOISE, help="noise table")
-
-
-def add_threads(command: argparse.ArgumentParser) -> None:
-    """Adds the number of threads: all cores, unless another is given."""
-    help = "number of threads (default: all cores)"
-    command.add_argument("--threads", type=positive, default=os.cpu_count(), help=help)
-
-
-def add_engine(command: argparse.ArgumentParser) -> None:
-    """Adds the files of the engine that plays."""
-    add_ops(command)
-    add_noise(command)
-
-
-def add_seed(command, meaning: str = "seed") -> None:
-    """Adds the seed of the command's random numbers."""
-    command.add_argument("--seed", type=natural, default=0, help=meaning)
-
-
-def add_sticky_probability(command: argparse.ArgumentParser) -> None:
-    """Adds a probability of sticky actions other than the protocol's."""
-    help = "probability per frame that the previous action is repeated"
-    command.add_argument("--sticky-probability", type=float, help=help)
-
-
-def add_epsilon(command: argparse.ArgumentParser) -> None:
-    """Adds the probability of a random action in tests and games."""
-    help = "probability of a random action (default: 0.05, or 0 for agents that draw their actions)"
-    command.add_argument("--epsilon", type=float, help=help)
-
-
-def add_json(command: argparse.ArgumentParser, what: str = "JSON") -> None:
-    """Adds an option for output that programs can read."""
-    command.add_argument("--json", action="store_true", help=f"print {what}")
-
-
-def add_save(command: argparse.ArgumentParser) -> None:
-    """Adds a file for the JSON, beside what is printed."""
-    command.add_argument("--save", type=Path, metavar="FILE", help="also write the JSON to FILE")
+def add(command: argparse._ActionsContainer, *names: str, **changes: Any) -> None:
+    """Adds options that several commands share; `changes` may be other words for `--help`."""
+    for name in names:
+        flags = ("--set", "-s") if name == "set" else (f"--{name}",)
+        command.add_argument(*flags, **SHARED[name] | changes)
 
 
 # ---- what was given
@@ -226,8 +192,8 @@ def chosen(options: argparse.Namespace, *names: str) -> dict[str, Any]:
 
 
 def protocol_choices(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns the options of `add_protocol`."""
-    return chosen(options, "protocol", "action_set", "observation", "start_state")
+    """Returns the options `PROTOCOL`."""
+    return chosen(options, *(name.replace("-", "_") for name in PROTOCOL))
 
 
 def read_setting(text: str) -> object:
@@ -243,7 +209,7 @@ def read_setting(text: str) -> object:
 
 
 def read_overrides(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns the options of `add_settings`, values by the settings' names.
+    """Returns what `--set` says: values by the settings' names.
 
     Raises:
         NeurozooError: A setting has no equals sign, or a value that is not YAML.
@@ -311,7 +277,7 @@ def _check_is_run(folder: Path) -> None:
 
 
 def print_result(options: argparse.Namespace, record: object, text: str, *, indent: int | None = None) -> None:
-    """Prints a result as JSON if the option of `add_json` says so, and else as text."""
+    """Prints a result as JSON if `--json` says so, and else as text."""
     print(json.dumps(record, indent=indent) if options.json else text)
 
 

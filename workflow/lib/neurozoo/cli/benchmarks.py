@@ -23,12 +23,11 @@ def add_commands(commands: args.Commands) -> None:
     option("--seconds", type=float, default=5.0, help="duration of each measurement")
     option("--engine", choices=("native", "batched"), default="native", help="batched is described in docs/gpu.md")
     option("--slots", nargs="+", type=args.positive, help="slots of the batched engine (default: 256)")
-    args.add_json(command)
-    args.add_save(command)
+    args.add(command, "json", "save")
     option("--load", type=Path, metavar="FILE", help="measure nothing; show a file written by --save")
     page = "replace the measurements on PAGE, such as docs/benchmarks.md"
     option("--write", type=Path, metavar="PAGE", help=page)
-    args.add_engine(command)
+    args.add(command, "ops", "noise")
 
     summary = "compare the speed of a learner with PyTorch and the machine's limit"
     command = args.add_command(commands, "bench-learner", _bench_learner, summary)
@@ -41,9 +40,7 @@ def add_commands(commands: args.Commands) -> None:
     option("--steps", type=args.positive, help="steps of each side in a turn (default: 400, or 6,400 of impala)")
     option("--repeats", type=args.positive, default=7, help="number of turns")
     option("--threads", type=args.positive, help="threads of each side (default: physical cores)")
-    args.add_ops(command)
-    args.add_json(command)
-    args.add_save(command)
+    args.add(command, "ops", "json", "save")
 
     summary = "measure the parts of a learner: emulator, prediction, training"
     command = args.add_command(commands, "profile", _profile, summary)
@@ -52,12 +49,11 @@ def add_commands(commands: args.Commands) -> None:
     option("--game", type=args.named_game, default="pong", help="game")
     option("--model", default="nature", help="network")
     option("--preset", default="nature", help="named settings")
-    args.add_settings(command)
+    args.add(command, "set")
     option("--steps", type=args.positive, default=1000, help="steps of each part")
-    args.add_threads(command)
-    args.add_ops(command)
+    args.add(command, "threads", "ops")
     option("--flames", type=Path, metavar="HTML", help="also write a flame graph of training to HTML")
-    args.add_json(command)
+    args.add(command, "json")
 
 
 def _bench(options):

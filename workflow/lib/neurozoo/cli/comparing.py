@@ -21,7 +21,7 @@ def add_commands(commands: args.Commands) -> None:
     option("--output", type=Path, default=Path("statistics"), help="folder to write")
     option("--replications", type=args.positive, default=50_000, help="number of bootstrap resamples")
     option("--confidence", type=float, default=0.95, help="confidence level of the intervals")
-    args.add_seed(command)
+    args.add(command, "seed")
 
     command = args.add_command(compared, "embed", _embed, "embed the states of several runs of a game in one plane")
     option = command.add_argument
@@ -30,7 +30,7 @@ def add_commands(commands: args.Commands) -> None:
     option("--keys", nargs="+", default=["ram", "representation"], help=keys)
     option("--methods", nargs="+", default=["pca", "pca_tsne", "umap"], help="default: pca pca_tsne umap")
     option("--max-points", type=args.positive, default=6000, help="most states to embed")
-    args.add_seed(command)
+    args.add(command, "seed")
 
     summary = "test whether a classifier can tell from states who played"
     command = args.add_command(compared, "classify", _classify, summary)
@@ -39,8 +39,8 @@ def add_commands(commands: args.Commands) -> None:
     option("--by", default="algo", help="classes: algo, model or run")
     option("--source", default="observations", help="observations or frames")
     option("--epochs", type=args.positive, default=3, help="training epochs")
-    args.add_seed(command)
-    args.add_json(command, "the result as JSON")
+    args.add(command, "seed")
+    args.add(command, "json", help="print the result as JSON")
 
     summary = "show a run's populations in behaviour space on a page"
     option = args.add_command(compared, "population", _population, summary).add_argument

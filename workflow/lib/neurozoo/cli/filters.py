@@ -25,7 +25,7 @@ def add_commands(commands: args.Commands) -> None:
     _add_channels(command)
     command.add_argument("--count", type=args.positive, default=5, help="patches of each kind")
     command.add_argument("--distance", type=args.natural, default=10, help="least steps between two patches")
-    args.add_seed(command)
+    args.add(command, "seed")
 
     command = _of_run(kinds, "synthetic", _synthetic, "optimise inputs that excite channels, units or directions")
     _add_channels(command)
@@ -96,7 +96,7 @@ def _add_ascent(command, *, parameterisation):
     option("--jitter", type=args.natural, default=3, help="random shift in pixels")
     for name in ("total-variation", "l1", "l2"):
         option(f"--{name}", type=float, default=0.0, metavar="WEIGHT", help="weight of this penalty (default: 0)")
-    args.add_seed(command)
+    args.add(command, "seed")
 
 
 def _inputs(options: argparse.Namespace) -> tuple[Path, Path]:

@@ -20,7 +20,7 @@ def add_commands(commands: args.Commands) -> None:
     earlier("--tag", help="freeze the best network at this moment, such as initial, human, 400M or 2HR")
     forms, rest = ["saved_model", "graph"], "what to keep besides model.keras, each as large as the checkpoint"
     command.add_argument("--forms", nargs="*", choices=forms, default=forms, help=f"{rest} (default: both)")
-    args.add_engine(command)
+    args.add(command, "ops", "noise")
 
     command = args.add_command(commands, "rollout", _rollout, "let a frozen agent play and record every step")
     option = command.add_argument
@@ -32,7 +32,7 @@ def add_commands(commands: args.Commands) -> None:
     option("--max-steps", type=args.positive, default=2500, help=most)
     option("--min-steps", type=args.natural, default=0, help="play more episodes until there are this many steps")
     seeds = command.add_mutually_exclusive_group()
-    args.add_seed(seeds)
+    args.add(seeds, "seed")
     each = "one rollout each, as RUN_DIR/rollouts/seed_SEED.npz"
     seeds.add_argument("--seeds", type=args.natural, nargs="+", help=each)
     option("--noops", type=args.natural, help="no-op frames at the start of an episode (default: random)")
@@ -40,12 +40,12 @@ def add_commands(commands: args.Commands) -> None:
     option("--observation-noise", type=float, default=0.0, help=f"{noise} the observations")
     option("--parameter-noise", type=float, default=0.0, help=f"{noise} the convolutions' kernels")
     option("--action-noise", type=float, default=0.0, help="probability of a random action")
-    args.add_sticky_probability(command)
+    args.add(command, "sticky-probability")
     option("--streamlined", action="store_true", help="record only scores, no pictures and no RAM")
     output = "file to write (default: RUN_DIR/rollout.npz, or rollouts/streamlined.npz in it)"
     option("--output", type=Path, help=output)
     option("--table", type=Path, help="table with one row per step (default: the output's name with .parquet)")
-    args.add_json(command, "steps, scores and speed as JSON")
+    args.add(command, "json", help="print steps, scores and speed as JSON")
 
     summary = "let an agent play with some random actions (epsilon-greedy), and report its scores"
     command = args.add_command(commands, "test", _test, summary)
@@ -55,20 +55,19 @@ def add_commands(commands: args.Commands) -> None:
     snapshot = "test snapshots/FRAMES.npz instead of the result"
     kept("--snapshot", type=args.positive, metavar="FRAMES", help=snapshot)
     kept("--tag", help="test the agent of this moment, such as human")
-    args.add_epsilon(command)
+    args.add(command, "epsilon")
     rules, meaning = ("greedy", "sampled"), "how outputs become actions: greedy, sampled, or both"
     own = f"{meaning} (default: the agent's own rule)"
     option("--action-rules", nargs="+", default=[], metavar="RULE", choices=rules, help=own)
     protocols = "evaluation protocols, such as machado2018 (default: the agent's own)"
     option("--protocol", nargs="+", default=[], metavar="NAME", help=protocols)
-    args.add_sticky_probability(command)
+    args.add(command, "sticky-probability")
     extent = command.add_mutually_exclusive_group().add_argument
     extent("--episodes", type=args.positive, default=30, help="episodes per protocol")
     extent("--steps", type=args.positive, help="play whole episodes until there are this many steps")
-    args.add_seed(command)
+    args.add(command, "seed")
     option("--output", type=Path, help="JSON file to write (default: test.json beside frozen/)")
-    args.add_json(command)
-    args.add_engine(command)
+    args.add(command, "json", "ops", "noise")
 
 
 def _freeze(options):

@@ -33,7 +33,7 @@ def add_commands(commands: args.Commands) -> None:
     option("--rollout", type=Path, help="rollout to show, not with --grid (default: RUN_DIR/rollout.npz)")
     output = "activation.mp4, layer_NAME.mp4, game.mp4 or loop.webp in RUN_DIR; with --grid results/movies/GAME.mp4"
     option("--output", type=Path, help=f"file to write (default: {output})")
-    args.add_json(command, "frames and speed as JSON")
+    args.add(command, "json", help="print frames and speed as JSON")
 
     summary = "make a movie of several generations of a run side by side"
     command = args.add_command(commands, "generations", _generations, summary)
@@ -42,11 +42,11 @@ def add_commands(commands: args.Commands) -> None:
     option("--count", type=args.positive, default=4, help="number of generations, from first to last")
     option("--every", type=args.positive, help="show the first, every N-th and the last generation instead")
     option("--max-steps", type=args.positive, default=2500, help="longest episode in steps")
-    args.add_seed(command)
+    args.add(command, "seed")
     option("--fps", type=args.positive, default=60, help="pictures per second")
     option("--output", type=Path, help="file to write (default: RUN_DIR/generations.mp4)")
-    args.add_json(command, "generations, scores and frames as JSON")
-    args.add_engine(command)
+    args.add(command, "json", help="print generations, scores and frames as JSON")
+    args.add(command, "ops", "noise")
 
     summary = "watch a frozen agent play, or take over the joystick (docs/play.md)"
     command = args.add_command(commands, "play", _play, summary)
@@ -57,7 +57,7 @@ def add_commands(commands: args.Commands) -> None:
     )
     option("folder", type=Path, metavar="RUN_DIR_OR_FROZEN_OR_LEVEL", help=folder)
     option("--cell", type=args.natural, help="of a run of mario: cell of its archive (default: its best elite)")
-    args.add_ops(command)
+    args.add(command, "ops")
     add_play_options(command)
 
 
@@ -86,11 +86,10 @@ def add_play_options(command: argparse.ArgumentParser) -> None:
     """Adds how an agent plays for people who watch it."""
     option = command.add_argument
     option("--terminal", action="store_true", help="draw into this terminal instead of a window")
-    args.add_epsilon(command)
-    args.add_sticky_probability(command)
+    args.add(command, "epsilon", "sticky-probability")
     option("--manual", action="store_true", help="play yourself; key m switches between you and the agent")
     option("--games", type=args.positive, default=1, help="number of games")
-    args.add_seed(command)
+    args.add(command, "seed")
     option("--no-sound", dest="is_heard", action="store_false", help="play without sound")
 
 

@@ -14,7 +14,7 @@ def add_commands(commands: args.Commands) -> None:
     """Adds `site`, `provenance`, `show`, `check-op` and `book`."""
     command = args.add_command(commands, "site", _site, "write the gallery: web pages that show all results")
     option = command.add_argument
-    args.add_results(command)
+    args.add(command, "results")
     bundle = "write a copy with all files that it shows, to pass on"
     option("--bundle", type=Path, metavar="FOLDER_OR_ZIP", help=bundle)
     url = "address of the folder with index.html on the web, for previews of links (site.url of the configuration)"
@@ -22,15 +22,15 @@ def add_commands(commands: args.Commands) -> None:
 
     summary = "write a page about the versions and settings behind the results"
     command = args.add_command(commands, "provenance", _provenance, summary)
-    args.add_results(command)
+    args.add(command, "results")
     command.add_argument("--build", type=Path, help="build.json of the op library")
 
     command = args.add_command(commands, "show", _show, "list the files that a finished workflow has made")
-    args.add_results(command)
+    args.add(command, "results")
     command.add_argument("--open", action="store_true", help="open the gallery in a browser, where there is a desktop")
 
     summary = "check whether the op library was built from the sources in this checkout"
-    args.add_ops(args.add_command(commands, "check-op", _check_op, summary))
+    args.add(args.add_command(commands, "check-op", _check_op, summary), "ops")
 
     summary = "take the results that are there into the book of results, and write its pages"
     option = args.add_command(commands, "book", _book, summary).add_argument

@@ -25,7 +25,7 @@ def add_commands(commands: args.Commands) -> None:
     option("--model", required=True, help="network, such as large")
     option("--run", type=args.positive, default=1, help="number of the run; part of the seed")
     option("--preset", default="demo", help="named settings")
-    args.add_settings(command)
+    args.add(command, "set")
     folder = "folder to write (default: results/runs/ALGO/GAME/MODEL/RUN)"
     option("--run-dir", type=lambda text: Path(args.not_empty(text)), help=folder)
     _add_execution(command)
@@ -40,7 +40,7 @@ def add_commands(commands: args.Commands) -> None:
     option = command.add_argument
     option("algo", nargs="?", help="such as dqn; default: list the algorithms and their presets")
     option("--preset", help="show the values of a preset in the place of the defaults")
-    args.add_json(command, "the JSON schema, or the values of the preset")
+    args.add(command, "json", help="print the JSON schema, or the values of the preset")
 
     command = args.add_command(commands, "status", _status, "show the state of every run of a configuration")
     option = command.add_argument
@@ -49,7 +49,7 @@ def add_commands(commands: args.Commands) -> None:
     option("--directory", type=Path, default=Path(), help=folder)
     watch = "repeat every SECONDS (5 if left out) until all runs are done"
     option("--watch", type=float, nargs="?", const=5.0, metavar="SECONDS", help=watch)
-    args.add_json(command)
+    args.add(command, "json")
 
 
 def _add_execution(command):
@@ -66,8 +66,7 @@ def _add_execution(command):
     option("--mpi", default="mpirun", metavar="COMMAND", help=launcher)
     board = "write the reports to tensorboard/ in the run's folder, too"
     option("--tensorboard", action="store_true", help=board)
-    args.add_engine(command)
-    args.add_threads(command)
+    args.add(command, "ops", "noise", "threads")
 
 
 def _execution(options):

@@ -18,8 +18,7 @@ def add_commands(commands: args.Commands) -> None:
     option("--text", type=Path, help="text file to write")
     option("--picture", type=Path, help=".png to write: the level and the agent's way")
     option("--movie", type=Path, help=".mp4 to write")
-    args.add_ops(command)
-    args.add_json(command)
+    args.add(command, "ops", "json")
 
     summary = "train a network that makes platform levels, or continue to"
     command = args.add_command(commands, "train-generator", _train_generator, summary)
@@ -27,10 +26,10 @@ def add_commands(commands: args.Commands) -> None:
     folder = "where to write generator.npz, its judgement and levels.npz, which it learns from"
     option("folder", type=Path, help=folder)
     option("--preset", choices=tuple(GENERATOR_PRESETS), default="laptop", help="named settings")
-    args.add_settings(command)
+    args.add(command, "set")
     option("--threads", type=args.positive, default=1, help="number of threads")
-    args.add_ops(command)
-    args.add_json(command, "the judgement as JSON")
+    args.add(command, "ops")
+    args.add(command, "json", help="print the judgement as JSON")
 
     summary = "send an agent into random mazes, and report how many it solves"
     command = args.add_command(commands, "mazes", _mazes, summary)
@@ -40,10 +39,9 @@ def add_commands(commands: args.Commands) -> None:
     option("--walls", type=float, nargs="+", help="probabilities of a wall (default: 0.1 to 0.5)")
     option("--mazes", type=args.positive, default=200, help="mazes per probability")
     option("--episodes", type=args.positive, default=10, help="episodes per maze")
-    args.add_seed(command, "seed of mazes and actions")
+    args.add(command, "seed", help="seed of mazes and actions")
     option("--threads", type=args.positive, default=1, help="number of threads")
-    args.add_ops(command)
-    args.add_json(command)
+    args.add(command, "ops", "json")
 
     summary = "play fixed worlds of the river crossing task, and say why some fail"
     command = args.add_command(commands, "robustness", _robustness, summary)
@@ -55,7 +53,7 @@ def add_commands(commands: args.Commands) -> None:
     option("--step-limit", type=args.positive, default=150, help="most steps in a world")
     output = "RUN_DIR/robustness.json; of a baseline, robustness_NAME.json in the current folder"
     option("--output", type=Path, help=f"JSON file to write, with a CSV file beside it (default: {output})")
-    args.add_json(command)
+    args.add(command, "json")
 
 
 def _level(options):

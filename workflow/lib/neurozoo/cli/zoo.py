@@ -18,7 +18,7 @@ def add_commands(commands: args.Commands) -> None:
     summary = "list the trained agents that come with the project; list, show, play and film agents"
     command = args.add_command(commands, "zoo", _trained, summary)
     _add_index(command, default=INDEX)
-    args.add_json(command)
+    args.add(command, "json")
     actions = command.add_subparsers(metavar="action", help="without one, the trained agents are listed")
 
     summary = "watch a trained agent play, or take over the joystick (docs/play.md)"
@@ -29,23 +29,23 @@ def add_commands(commands: args.Commands) -> None:
     summary = "make a movie of a trained agent: all layers, one layer, or the game"
     command = args.add_command(actions, "movie", _movie, summary)
     _add_trained(command)
-    args.add_seed(command, "of the episode that it shows")
+    args.add(command, "seed", help="of the episode that it shows")
     command.add_argument("--output", type=Path, help="file to write (default: in the agent's folder)")
     add_looks(command)
     command.set_defaults(run_dir=[], tag=FINAL, grid=False, rollout=None)  # as `movie` has them
-    args.add_json(command, "frames and speed as JSON")
+    args.add(command, "json", help="print frames and speed as JSON")
 
     summary = "make a run's folder of a trained agent, for all other commands"
     _add_trained(args.add_command(actions, "unpack", _unpack, summary))
 
     command = args.add_command(actions, "list", _list, "list all frozen agents of a folder of results")
     _add_selection(command)
-    args.add_json(command)
+    args.add(command, "json")
 
     command = args.add_command(actions, "show", _show, "show an agent's network, inputs, outputs and scores")
     name = "an agent, such as ga/frostbite/large/1 or ga/frostbite/large/1/human, a folder, or a trained agent"
     command.add_argument("name", help=name)
-    args.add_results(command)
+    args.add(command, "results")
     _add_index(command)
 
     command = args.add_command(actions, "export", _export, "write agents with the folders and names of the Atari Zoo")
@@ -58,8 +58,7 @@ def add_commands(commands: args.Commands) -> None:
     option("--game", type=args.named_game, help="default: from the folder's name")
     option("--model", help="network (default: the network with these layers)")
     option("--run", type=args.positive, help="number of the run (default: from the file's name, or 1)")
-    args.add_protocol(command)
-    args.add_results(command)
+    args.add(command, *args.PROTOCOL, "results")
     option("--run-dir", type=Path, help="folder to write (default: RESULTS/runs/imported/GAME/MODEL/RUN)")
 
 
@@ -72,11 +71,11 @@ def _add_trained(command):
     command.add_argument("name", help="a trained agent, as `python -m neurozoo zoo` lists it")
     _add_index(command)
     command.add_argument("--results", type=Path, default=Path("results", "zoo"), help="where its folder goes")
-    args.add_engine(command)
+    args.add(command, "ops", "noise")
 
 
 def _add_selection(command):
-    args.add_results(command, "folder with runs/")
+    args.add(command, "results", help="folder with runs/")
     for name in ("algo", "game", "model", "tag"):
         command.add_argument(f"--{name}", help=f"only agents of this {name}")
     command.add_argument("--run", type=args.positive, help="only agents of this run")

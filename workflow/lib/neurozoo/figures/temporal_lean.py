@@ -8,17 +8,7 @@ import plotnine as p9
 
 from neurozoo.environments.game_titles import game_title
 from neurozoo.errors import NeurozooError
-from neurozoo.figures.style import (
-    categorical_colours,
-    check_formats,
-    curve_labels,
-    figure_theme,
-    number_range,
-    panels_per_row,
-    percent,
-    save_figure,
-    wrapped,
-)
+from neurozoo.figures import style
 from neurozoo.records.comparability import with_names
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
 
@@ -74,17 +64,17 @@ def plot_temporal_lean(
     Raises:
         NeurozooError: No run has observations of several frames, or a format is unknown.
     """
-    check_formats(outputs)
+    style.check_formats(outputs)
     if leans.empty:
         raise NeurozooError(
             "No run has observations of several frames, so there is no temporal lean to draw. Use runs of Atari games."
         )
     leans = with_names(leans)
-    leans = leans.assign(curve=curve_labels(leans, "algo_model"))
+    leans = leans.assign(curve=style.curve_labels(leans, "algo_model"))
     labels = list(dict.fromkeys(leans["curve"]))
     means = mean_leans(leans, confidence=confidence, seed=seed)
     games = sorted(means["game"].unique(), key=lambda game: (game == ALL_GAMES, game))
-    columns = panels_per_row(len(games), most=columns)
+    columns = style.panels_per_row(len(games), most=columns)
     size = (max(5.0, 3.2 * columns), 3.0 * -(-len(games) // columns) + 1.5)
     frames = _frame_names(sorted(means["frames_back"].unique(), reverse=True))
 
@@ -107,13 +97,13 @@ def plot_temporal_lean(
         bounds = p9.aes(ymin="low", ymax="high")
         figure += p9.geom_errorbar(bounds, ordered(known), position=beside, width=0.25, size=0.6, colour="#222222")
     per_game = means.loc[means["game"] != ALL_GAMES, "runs"]
-    runs = number_range(per_game, "run")
-    interval = f"; whisker: {percent(confidence)} bootstrap interval over runs" if len(known) else ""
+    runs = style.number_range(per_game, "run")
+    interval = f"; whisker: {style.percent(confidence)} bootstrap interval over runs" if len(known) else ""
     figure += p9.facet_wrap("panel", ncol=columns)
-    figure += p9.scale_fill_manual(values=categorical_colours(len(labels)), limits=labels)
+    figure += p9.scale_fill_manual(values=style.categorical_colours(len(labels)), limits=labels)
     figure += p9.labs(
         title="Temporal lean" if len(labels) > 1 else f"Temporal lean: {labels[0]}",
-        subtitle=wrapped(
+        subtitle=style.wrapped(
             "Mean squared weight of the first layer on each frame, divided by that on the newest. "
             f"Bar: mean over {runs} of each game{interval}; points: runs; dotted: no lean.",
             int(13 * size[0]),
@@ -123,7 +113,7 @@ def plot_temporal_lean(
         fill="",
         caption="Protocol: " + ", ".join(dict.fromkeys(leans["protocol"])),
     )
-    save_figure(figure + figure_theme(size, has_legend=len(labels) > 1), outputs)
+    style.save_figure(figure + style.figure_theme(size, has_legend=len(labels) > 1), outputs)
 
 
 def _frame_names(frames_back: Sequence[int]) -> list[str]:
