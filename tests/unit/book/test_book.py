@@ -20,7 +20,7 @@ from neurozoo.book.claims import Earlier, read_claims, read_configuration
 from neurozoo.book.elites import elite_table, elites_of_records
 from neurozoo.book.pages import outdated_pages, render, write_pages
 from neurozoo.book.record import RecordedRun, read_record
-from neurozoo.book.record_files import at_equal_hours, runs_that_count
+from neurozoo.book.record_files import runs_that_count
 from neurozoo.book.result_tables import earlier_table, read_archives, read_comparison, tables_of_record
 from neurozoo.book.update import make_book
 from neurozoo.cli.results import add_commands
@@ -276,16 +276,34 @@ def test_a_run_without_a_test_says_so_and_its_own_score_is_not_shown_as_one(proj
     assert not (root / "docs/results/tiny/scores.csv").exists()
 
 
-def test_results_that_came_less_far_do_not_replace_a_record(project):
+HALF = {"frames": 500, "finished": False}
+
+
+@pytest.mark.parametrize(
+    ("recorded", "found", "counts"),
+    [
+        ({}, HALF, "recorded"),
+        (HALF, {}, "found"),
+        (HALF, HALF, "found"),
+        ({"frames": 4000}, {}, "found"),  # both spend the whole budget of now
+        ({}, {"mutation_power": 0.5}, "recorded"),  # which is as planned
+        ({"mutation_power": 0.5}, HALF, "recorded"),  # nothing is planned so, but it is finished
+        ({"mutation_power": 0.5}, {}, "found"),
+    ],
+)
+def test_the_run_that_is_as_planned_and_further_counts_or_else_that_of_the_results(project, recorded, found, counts):
     root = project()
-    take(root, {1: [5.0]})
+    take(root, {1: [5.0]}, forget=True, **recorded)
     before = record_of(root).runs
-    shutil.rmtree(root / "results")
-    take(root, {1: [1.0]}, frames=100, finished=False)
-    assert "GA, small: 5<br>" in row(root)
-    assert record_of(root).runs == before
+    said = take(root, {1: [1.0]}, **found)
+    assert record_of(root).runs[0].test_score == {"recorded": 5.0, "found": 1.0}[counts]
+    if counts == "recorded":
+        assert record_of(root).runs == before
+        assert any(
+            "has come to 500 frames, but the record has" in words or "left as the record" in words for words in said
+        )
     make(root, "tiny", replaces=True)
-    assert "unfinished: 10% of the budget" in row(root)
+    assert record_of(root).runs[0].test_score == 1.0
 
 
 def test_runs_of_several_nights_come_together_as_if_they_were_made_in_one(project, tmp_path_factory):
@@ -359,19 +377,11 @@ def test_a_run_that_is_no_longer_planned_is_not_forgotten_either(project):
     assert any("ga/pong/small/3 (1,000 frames) is no longer planned" in sentence for sentence in make(root))
 
 
-def test_with_a_smaller_budget_a_new_run_counts_and_not_the_longer_one(project):
-    root = project()
-    take(root, {1: [40.0]}, frames=4000, forget=True)
-    take(root, {1: [10.0]})
-    assert "GA, small: 10<br>" in row(root)
-
-
 def test_results_that_do_not_count_are_named(project):
     root = project()
     take(root, {1: [5.0]}, forget=True)
     write_run(root, 1, [1.0], frames=100, finished=False)
-    write_run(root, 2, [3.0])
-    assert make(root)[0] == (
+    assert take(root, {2: [3.0]})[0] == (
         "tiny: took 1 run; left as the record has it, where it is further or as planned: ga/pong/small/1"
     )
 
@@ -432,26 +442,6 @@ def test_a_run_whose_reports_the_record_lacks_is_not_lost_because_others_have_co
         "ga/pong/small/1 (1,000 frames) is not in the results, and its reports are not in the record" in sentence
         for sentence in said
     )
-
-
-def test_a_run_as_planned_is_not_replaced_by_one_with_other_settings(project):
-    root = project()
-    take(root, {1: [5.0]}, forget=True)
-    take(root, {1: [7.0]}, mutation_power=0.5)
-    assert "GA, small: 5<br>" in row(root)
-    make(root, replaces=True)
-    assert "GA, small: 7<br>" in row(root)
-
-
-def test_a_finished_record_of_other_settings_is_only_replaced_by_finished_runs(project):
-    root = project()
-    take(root, {1: [5.0]}, mutation_power=0.5, forget=True)
-    write_run(root, 1, [1.0], frames=100, finished=False)
-    said = make(root)
-    assert any("ga/pong/small/1 has come to 100 frames, but the record has 1,000" in sentence for sentence in said)
-    shutil.rmtree(root / "results")
-    take(root, {1: [7.0]})
-    assert "GA, small: 7<br>" in row(root)
 
 
 def test_scores_at_equal_hours_end_where_the_quickest_run_ends(project):
@@ -531,20 +521,14 @@ def test_words_that_are_older_than_the_results_are_called_so(project):
     assert "were written for 1 finished run; now there are 2." in page(root)
 
 
-def test_fields_and_runs_that_reach_a_score_are_counted(project):
+def test_fields_are_shown_and_finished_runs_that_reach_a_score_are_counted(project):
     root = project({"fields": ["Iteration"], "reaches": 5})
-    for number, score in enumerate((4.0, 5.0, 6.0), start=1):
-        write_run(root, number, [score])
-    make(root)
-    assert "test score of 5 or more: GA in 2 of 3 runs" in row(root)
-    assert "| own score | Iteration | time |" in page(root)
-
-
-def test_unfinished_runs_do_not_fail_to_reach_a_score(project):
-    root = project({"reaches": 5})
     write_run(root, 1, [6.0])
     take(root, {2: [4.0]}, frames=500, finished=False)
     assert "test score of 5 or more: GA in 1 of 1 run" in row(root)
+    take(root, {3: [4.9]})
+    assert "test score of 5 or more: GA in 1 of 2 runs" in row(root)
+    assert "| own score | Iteration | time |" in page(root)
 
 
 def test_agents_have_the_label_that_the_configuration_has_now(project):
@@ -872,17 +856,6 @@ def test_a_finished_run_hides_no_unfinished_one_of_other_settings():
     assert runs_that_count([done, late, other]) == [done, other]
 
 
-def test_runs_without_times_have_no_part_in_equal_hours():
-    rows = [("pong", 1, 3600.0), ("pong", 2, None), ("pong", 3, 60.0), ("pong", 3, None), ("skiing", 1, None)]
-    metrics = pd.DataFrame(
-        [{"algo": "ga", "game": game, "model": "small", "run": run, "protocol": "uber2018",
-          "ProcessorTimeTotal": seconds} for game, run, seconds in rows]
-    )  # fmt: skip
-    early, hours = at_equal_hours(metrics)
-    assert hours == {"pong": 1.0}
-    assert early[["game", "run"]].to_numpy().tolist() == [["pong", 1]]
-
-
 def test_one_game_over_and_over_has_no_interval(tmp_path):
     protocol = asdict(get_protocol("hard_maze"))
     episodes = [{"score": 5.0, "noops": 0, "steps": 9}] * 30
@@ -921,53 +894,35 @@ def test_imported_genomes_have_intervals_over_episodes(project):
 # ---- caveats
 
 
-def test_a_record_of_other_settings_is_marked_with_what_differs(project):
+@pytest.mark.parametrize(
+    ("made", "planned", "caveat", "sentence"),
+    [
+        ({"population_size": 10}, {}, "made with other settings", "population_size was 10, is now 20"),
+        ({}, {"frames": 400}, "a larger budget than now", "ga/pong/small/3 had 1,000 frames, now 400."),
+        ({}, {"frames": 4000}, "3 of 3 runs unfinished, the least at 25%", "small/1 at 1,000 of 4,000 frames"),
+        ({}, {"protocol": "machado2018"}, "made with other settings", "sticky probability was 0, is now 0.25"),
+        ({"version": "0.0.7"}, {}, "made by 0.0.7", f"Made by 0.0.7; this is version {__version__}."),
+    ],
+)
+def test_what_differs_from_the_configuration_and_version_of_now_is_said(project, made, planned, caveat, sentence):
     root = project()
-    take(root, {number: [1.0] for number in (1, 2, 3)}, population_size=10)
-    assert "**made with other settings**" in row(root)
-    assert "population_size was 10, is now 20" in page(root)
-
-
-def test_a_run_that_was_trained_for_longer_than_planned_now_is_marked(project):
-    root = project()
-    for number in (1, 2, 3):
-        write_run(root, number, [1.0])
-    shorter = json.loads(json.dumps(CONFIG))
-    shorter["experiments"]["learnt"]["overrides"] |= {"frames": 400}
-    project(config=shorter)
-    make(root)
-    assert "**a larger budget than now**" in row(root)
-    assert "ga/pong/small/3 had 1,000 frames, now 400." in page(root)
-
-
-def test_a_configuration_that_changes_marks_the_record(project):
-    root = project()
-    take(root, {number: [1.0] for number in (1, 2, 3)})
-    assert "**" not in row(root).split("|")[3]
+    take(root, {number: [1.0] for number in (1, 2, 3)}, **made)
     changed = json.loads(json.dumps(CONFIG))
-    changed["experiments"]["learnt"]["overrides"] |= {"frames": 4000, "protocol": "machado2018"}
+    changed["experiments"]["learnt"]["overrides"] |= planned
     project(config=changed)
-    pages = render(root)["docs/results/tiny.md"]
-    assert "sticky probability was 0, is now 0.25" in pages
-    assert "ga/pong/small/1 at 1,000 of 4,000 frames" in pages
-
-
-def test_a_record_of_another_version_is_marked(project):
-    root = project()
-    take(root, {number: [1.0] for number in (1, 2, 3)}, version="0.0.7")
-    assert "**made by 0.0.7**" in row(root)
-    assert f"Made by 0.0.7; this is version {__version__}." in page(root)
+    write_pages(root)
+    assert f"**{caveat}**" in row(root)
+    assert sentence in page(root)
 
 
 def test_results_of_before_are_shown_as_such(project):
-    earlier = {
-        "kind": "training", "table": "config/before.csv", "how": "1 run, two cores", "note": "One run.",
-    }  # fmt: skip
+    earlier = {"kind": "scores", "table": "config/before.csv", "how": "1 run, two cores", "note": "One run."}
     root = project()
-    (root / "config" / "before.csv").write_text("frames,score,score_episodes\n1000,-20.5,100\n2000,-7.14,100\n")
+    names = "algo,game,model,protocol,runs,frames,score_mean,score_mean_low,score_mean_high\n"
+    (root / "config" / "before.csv").write_text(f"{names}ga,pong,large,uber2018,1,2000,-7.14,,\n")
     project({"earlier": [earlier]})
     make(root)
-    assert "*made before records were kept:*<br>-7.14 in training, after 2k frames; no test" in row(root)
+    assert "*made before records were kept:*<br>GA, large: -7.14" in row(root)
     assert "1 run, two cores" in row(root)
     assert "## Made before records were kept" in page(root)
 

@@ -276,7 +276,7 @@ def test_the_figure_speaks_only_of_bands_that_it_has(tmp_path, runs, subtitle):
         for run in range(1, count + 1)
         for i, score in enumerate(scores[run], 1)
     ]
-    with mock.patch.object(archives, "save_figure") as save:
+    with mock.patch.object(archives.style, "save_figure") as save:
         archives.draw_archive_curves(pd.DataFrame(rows), [tmp_path / "curves.png"])
     assert " ".join(save.call_args.args[0].labels.subtitle.split()) == subtitle
 
@@ -344,7 +344,7 @@ def test_curves_are_only_of_runs_that_were_played_alike_for_as_long(tmp_path):
         "MAP-Elites, plain, maze, cells 256, 162, 50 evaluations": 50,
         "MAP-Elites, plain, maze, cells 256, 162, 1,000 evaluations": 1000,
     }
-    with mock.patch.object(archives, "save_figure") as save:
+    with mock.patch.object(archives.style, "save_figure") as save:
         archives.draw_archive_curves(pd.DataFrame(rows), [tmp_path / "curves.png"])
     assert "here episodes were played differently (cells)" in save.call_args.args[0].labels.caption
 

@@ -49,49 +49,36 @@ def record_flames(run: Callable[[], object]) -> dict[Stack, float]:
     import tensorflow as tf
 
     seconds: dict[Stack, float] = defaultdict(float)
+    ended, depth = threading.Event(), len(list(_frames(sys._getframe())))
+    sampler = threading.Thread(target=_sample, args=(seconds, threading.get_ident(), depth, ended), daemon=True)
     with TemporaryDirectory() as folder:
         options = tf.profiler.experimental.ProfilerOptions(host_tracer_level=2, python_tracer_level=0)
-        with _Sampler(seconds):
-            tf.profiler.experimental.start(folder, options=options)
-            try:
-                run()
-            finally:
-                tf.profiler.experimental.stop()
+        sampler.start()
+        tf.profiler.experimental.start(folder, options=options)
+        try:
+            run()
+        finally:
+            tf.profiler.experimental.stop()
+            ended.set()
+            sampler.join()
         for path in Path(folder).rglob("*.xplane.pb"):
             for stack, own in _traced(path.read_bytes()):
                 seconds[stack] += own
     return dict(seconds)
 
 
-class _Sampler:
-    """A context manager that samples Python's threads into a dictionary; the caller's stack starts here."""
-
-    def __init__(self, seconds: dict[Stack, float]) -> None:
-        self._seconds = seconds
-        self._ended = threading.Event()
-        self._watched = threading.get_ident()
-        self._thread = threading.Thread(target=self._sample, daemon=True)
-
-    def __enter__(self) -> "_Sampler":
-        self._depth = len(list(_frames(sys._getframe(1))))
-        self._thread.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._ended.set()
-        self._thread.join()
-
-    def _sample(self) -> None:
-        before = time.perf_counter()
-        while not self._ended.wait(INTERVAL):
-            now = time.perf_counter()
-            threads = {thread.ident: thread.name for thread in threading.enumerate() if thread is not self._thread}
-            for number, frame in sys._current_frames().items():
-                if number == self._watched:
-                    self._seconds[PYTHON, *list(_frames(frame))[self._depth :]] += now - before
-                elif number in threads:
-                    self._seconds[f"Python: {threads[number]}", *_frames(frame)] += now - before
-            before = now
+def _sample(seconds: dict[Stack, float], watched: int, depth: int, ended: threading.Event) -> None:
+    """Samples Python's threads until the end; the stacks of the one that is watched start at a depth."""
+    before = time.perf_counter()
+    while not ended.wait(INTERVAL):
+        now = time.perf_counter()
+        threads = {each.ident: each.name for each in threading.enumerate() if each is not threading.current_thread()}
+        for number, frame in sys._current_frames().items():
+            if number == watched:
+                seconds[PYTHON, *list(_frames(frame))[depth:]] += now - before
+            elif number in threads:
+                seconds[f"Python: {threads[number]}", *_frames(frame)] += now - before
+        before = now
 
 
 def _frames(frame) -> Iterable[str]:

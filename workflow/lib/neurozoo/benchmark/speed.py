@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from neurozoo.benchmark.workload import Workload, make_workload
-from neurozoo.evaluation import DEFAULT_SLOTS, EpisodeResult, Evaluator, make_evaluator
+from neurozoo.evaluation import EpisodeResult, Evaluator, make_evaluator
 from neurozoo.evaluation.batched import BatchedEvaluator
 from neurozoo.evaluation.reference import collect_reference
 
@@ -99,8 +99,7 @@ def measure_batched(
     seconds: float,
     ops: str | os.PathLike,
     noise: str | os.PathLike,
-    slots: int = DEFAULT_SLOTS,
-    protocol: str | None = None,
+    slots: int,
 ) -> BatchedSpeed:
     """Plays the benchmark's episodes as `measure_speed` does, and counts from when all slots play what is compiled.
 
@@ -109,7 +108,7 @@ def measure_batched(
     """
     import keras
 
-    load = make_workload(network, game, noise=noise, protocol=protocol)
+    load = make_workload(network, game, noise=noise)
     with BatchedEvaluator(
         ops=ops, noise=noise, layout=load.layout, game=game, protocol=load.protocol, threads=threads, slots=slots
     ) as evaluator:

@@ -35,18 +35,9 @@ def make_network(num_actions: int):
     """Makes the network of Mnih et al. 2015."""
     from torch import nn
 
-    return nn.Sequential(
-        nn.Conv2d(STACK, 32, 8, stride=4),
-        nn.ReLU(),
-        nn.Conv2d(32, 64, 4, stride=2),
-        nn.ReLU(),
-        nn.Conv2d(64, 64, 3, stride=1),
-        nn.ReLU(),
-        nn.Flatten(),
-        nn.Linear(3136, 512),
-        nn.ReLU(),
-        nn.Linear(512, num_actions),
-    )
+    convolutions = [(STACK, 32, 8, 4), (32, 64, 4, 2), (64, 64, 3, 1)]  # channels before and after, kernel, stride
+    layers = [layer for shape in convolutions for layer in (nn.Conv2d(*shape), nn.ReLU())]
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(3136, 512), nn.ReLU(), nn.Linear(512, num_actions))
 
 
 class StackedReplay:
@@ -61,12 +52,9 @@ class StackedReplay:
 
     def add(self, observation, next_observation, action, reward, done) -> None:
         """Stores a transition."""
-        self.observations[self.position] = observation
-        self.actions[self.position] = action
-        self.rewards[self.position] = reward
-        self.dones[self.position] = done
-        self.position = (self.position + 1) % self.size
-        self.observations[self.position] = next_observation
+        row, self.position = self.position, (self.position + 1) % self.size
+        self.observations[row], self.observations[self.position] = observation, next_observation
+        self.actions[row], self.rewards[row], self.dones[row] = action, reward, done
         self.count = min(self.count + 1, self.size - 1)
 
     def sample(self, batch: int):
@@ -74,13 +62,8 @@ class StackedReplay:
         import torch
 
         rows = np.random.randint(0, self.count, size=batch)
-        arrays = (
-            self.observations[rows],
-            self.actions[rows],
-            self.rewards[rows],
-            self.observations[(rows + 1) % self.size],
-            self.dones[rows],
-        )
+        following = self.observations[(rows + 1) % self.size]
+        arrays = (self.observations[rows], self.actions[rows], self.rewards[rows], following, self.dones[rows])
         return [torch.from_numpy(array) for array in arrays]
 
 

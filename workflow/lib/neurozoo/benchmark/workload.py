@@ -36,15 +36,13 @@ class Workload:
         return tuple(parent for parent in parents if parent is not None)  # every genome here is a child
 
 
-def make_workload(
-    network: str, game: str, *, noise: str | os.PathLike, protocol: str | None = None, frames: int = EPISODE_FRAMES
-) -> Workload:
+def make_workload(network: str, game: str, *, noise: str | os.PathLike, frames: int = EPISODE_FRAMES) -> Workload:
     """Draws the episodes, which are cut off after `frames`; they depend on the size of the noise table.
 
     Raises:
         NeurozooError: A name is unknown, the game is not an Atari game, or the table is missing.
     """
-    rules = protocol_of(game, protocol)
+    rules = protocol_of(game)
     if rules.world != "atari":
         raise NeurozooError(f"{game!r} is not an Atari game, but the benchmark plays only these. Change --games.")
     layout = layout_of(game, network, rules)

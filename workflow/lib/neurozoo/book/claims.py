@@ -23,7 +23,7 @@ Kind = Literal[
     "cost",
 ]  # fmt: skip
 # Tables of results that were made before there were records.
-EarlierKind = Literal["scores", "archives", "evaluation", "training", "elites"]
+EarlierKind = Literal["scores", "archives", "evaluation", "elites"]
 
 
 class Published(Section):

@@ -265,7 +265,6 @@ def earlier_table(earlier: Earlier, claim: Claim, project: Path) -> ResultTable:
         "scores": lambda: read_scores(path, claim, earlier.game),
         "archives": lambda: read_archives(path, claim),
         "evaluation": lambda: _evaluation(path),
-        "training": lambda: _training(path),
         "elites": lambda: elite_table(read_elites(path)),
     }
     return readers[earlier.kind]()
@@ -286,16 +285,6 @@ def _evaluation(path: Path) -> ResultTable:
     head = ("game", "network", "protocol", "mean over episodes [95 %]", "episodes")
     brief = [f"{score}, one run, over its episodes"]
     return ResultTable("Test of one agent", head, [(*place, score, str(len(scores)))], brief)
-
-
-def _training(path: Path) -> ResultTable:
-    """Reads reports of a run that was never tested: the scores of its training."""
-    table = read_csv_table(path, numbers=("frames", "score", "score_episodes"), texts=(), remedy=RESTORE)
-    last = table.iloc[-1]
-    cells = (si_label(last["frames"]), score_text(last["score"]), _count(last["score_episodes"]))
-    head = ("frames", "training score", "mean of games")
-    brief = [f"{cells[1]} in training, after {cells[0]} frames; no test"]
-    return ResultTable("Training of one run", head, [cells], brief)
 
 
 # ---- speed and cost

@@ -25,8 +25,7 @@ def add_commands(commands: args.Commands) -> None:
     option("--slots", nargs="+", type=args.positive, help="slots of the batched engine (default: 256)")
     args.add(command, "json", "save")
     option("--load", type=Path, metavar="FILE", help="measure nothing; show a file written by --save")
-    page = "replace the measurements on PAGE, such as docs/benchmarks.md"
-    option("--write", type=Path, metavar="PAGE", help=page)
+    option("--write", type=Path, metavar="PAGE", help="replace the measurements on PAGE, such as docs/benchmarks.md")
     args.add(command, "ops", "noise")
 
     summary = "compare the speed of a learner with PyTorch and the machine's limit"

@@ -26,8 +26,7 @@ def add_commands(commands: args.Commands) -> None:
 
     option = args.add_command(kinds, "cost", _cost, "tell what a number of frames costs").add_argument
     option("--frames", type=args.positive, default=1_000_000_000, help="default: a billion")
-    speed = "of a core (default: those of docs/benchmarks.md)"
-    option("--speed", type=float, metavar="FRAMES_PER_S", help=speed)
+    option("--speed", type=float, metavar="FRAMES_PER_S", help="of a core (default: those of docs/benchmarks.md)")
     option("--dry-run", action="store_true", help="has no effect: this command never asks AWS")
 
     option = args.add_command(kinds, "status", _status, "show the stack and count its jobs").add_argument

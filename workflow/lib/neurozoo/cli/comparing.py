@@ -45,8 +45,7 @@ def add_commands(commands: args.Commands) -> None:
     summary = "show a run's populations in behaviour space on a page"
     option = args.add_command(compared, "population", _population, summary).add_argument
     option("run_dir", type=Path, help="folder of a run that was trained with record_population: true")
-    generations = "generations to show (default: all)"
-    option("--generations", type=int, nargs=2, metavar=("FIRST", "LAST"), help=generations)
+    option("--generations", type=int, nargs=2, metavar=("FIRST", "LAST"), help="generations to show (default: all)")
     option("--max-points", type=args.positive, default=40_000, help="most individuals on the page")
     option("--output", type=Path, help="page to write (default: RUN_DIR/population.html)")
 

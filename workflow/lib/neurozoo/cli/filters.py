@@ -20,8 +20,7 @@ def add_commands(commands: args.Commands) -> None:
     command = _of_run(kinds, "weights", _weights, "draw a mosaic of a convolution's weights", rollout=False)
     command.add_argument("--filters", type=args.positive, help="number of filters, from the first (default: all)")
 
-    summary = "draw the patches of observations to which filters respond most"
-    command = _of_run(kinds, "patches", _patches, summary)
+    command = _of_run(kinds, "patches", _patches, "draw the patches of observations to which filters respond most")
     _add_channels(command)
     command.add_argument("--count", type=args.positive, default=5, help="patches of each kind")
     command.add_argument("--distance", type=args.natural, default=10, help="least steps between two patches")
@@ -41,8 +40,7 @@ def add_commands(commands: args.Commands) -> None:
     _add_steps(command, 4)
     _add_ascent(command, parameterisation="fourier")
 
-    summary = "draw which pixels excited filters, by guided backpropagation"
-    _add_channels(_of_run(kinds, "guided", _guided, summary))
+    _add_channels(_of_run(kinds, "guided", _guided, "draw which pixels excited filters, by guided backpropagation"))
 
     summary = "write a page with guided backpropagation for all convolutions, like nvis in simple_dqn"
     command = _of_run(kinds, "guided-page", _guided_page, summary, layer=False)

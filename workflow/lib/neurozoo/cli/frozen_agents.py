@@ -52,8 +52,7 @@ def add_commands(commands: args.Commands) -> None:
     option = command.add_argument
     args.add_run_dir(command)
     kept = command.add_mutually_exclusive_group().add_argument
-    snapshot = "test snapshots/FRAMES.npz instead of the result"
-    kept("--snapshot", type=args.positive, metavar="FRAMES", help=snapshot)
+    kept("--snapshot", type=args.positive, metavar="FRAMES", help="test snapshots/FRAMES.npz instead of the result")
     kept("--tag", help="test the agent of this moment, such as human")
     args.add(command, "epsilon")
     rules, meaning = ("greedy", "sampled"), "how outputs become actions: greedy, sampled, or both"

@@ -25,18 +25,15 @@ def add_commands(commands: args.Commands) -> None:
 
     summary = "write a run's phases (random, train, test) as simple_dqn's CSV"
     option = args.add_command(commands, "phases", _phases, summary).add_argument
-    source = "folder of a run, or its log.jsonl, or a CSV of simple_dqn"
-    option("source", type=Path, metavar="RUN_DIR", help=source)
+    option("source", type=Path, metavar="RUN_DIR", help="folder of a run, or its log.jsonl, or a CSV of simple_dqn")
     output = "file to write (default: RUN_DIR/phases.csv; of a CSV, NAME.phases.csv beside it)"
     option("--output", type=Path, help=output)
 
     summary = "plot a run's phases in panels: reward, Q-value, games, loss"
     option = args.add_command(commands, "panels", _panels, summary).add_argument
     option("source", type=Path, metavar="CSV_OR_RUN_DIR", help="a CSV of simple_dqn, or a run's folder")
-    fields = "a panel each (default: average_reward,meanq,nr_games,meancost)"
-    option("--fields", metavar="NAME,...", help=fields)
-    cost = "meancost as in simple_dqn: divided by the epoch's number"
-    option("--cost-as-written", action="store_true", help=cost)
+    option("--fields", metavar="NAME,...", help="a panel each (default: average_reward,meanq,nr_games,meancost)")
+    option("--cost-as-written", action="store_true", help="meancost as in simple_dqn: divided by the epoch's number")
     option("--width", type=args.inches, default=11.0, help="inches")
     option("--height", type=args.inches, default=6.5, help="inches")
     option("--output", type=Path, help="png, pdf or svg (default: beside the CSV, or RUN_DIR/phases.png)")

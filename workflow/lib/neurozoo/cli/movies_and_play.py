@@ -75,8 +75,7 @@ def add_looks(command: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGr
     option("--theme", choices=("dark", "light"), help="colours of a wide movie (default: dark)")
     option("--rows", type=int, choices=(720, 1080), help="height of a wide movie (default: 720)")
     option("--fps", type=args.positive, help="pictures per second, not with --game (default: 60)")
-    most = "number of steps to show, not with --loop (default: all)"
-    option("--max-steps", type=args.natural, default=0, help=most)
+    option("--max-steps", type=args.natural, default=0, help="number of steps to show, not with --loop (default: all)")
     overlay = "do not show score, step and action: with --layer, --game or --grid"
     option("--no-overlay", dest="overlay", action="store_false", help=overlay)
     return kind

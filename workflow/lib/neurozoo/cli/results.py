@@ -15,8 +15,7 @@ def add_commands(commands: args.Commands) -> None:
     command = args.add_command(commands, "site", _site, "write the gallery: web pages that show all results")
     option = command.add_argument
     args.add(command, "results")
-    bundle = "write a copy with all files that it shows, to pass on"
-    option("--bundle", type=Path, metavar="FOLDER_OR_ZIP", help=bundle)
+    option("--bundle", type=Path, metavar="FOLDER_OR_ZIP", help="write a copy with all files that it shows, to pass on")
     url = "address of the folder with index.html on the web, for previews of links (site.url of the configuration)"
     option("--url", type=web_address, help=url)
 

@@ -45,8 +45,7 @@ def add_commands(commands: args.Commands) -> None:
     command = args.add_command(commands, "status", _status, "show the state of every run of a configuration")
     option = command.add_argument
     option("--configfile", type=Path, nargs="+", default=[Path("config.yaml")], help="default: config.yaml")
-    folder = "folder in which Snakemake was started (default: this one)"
-    option("--directory", type=Path, default=Path(), help=folder)
+    option("--directory", type=Path, default=Path(), help="folder in which Snakemake was started (default: this one)")
     watch = "repeat every SECONDS (5 if left out) until all runs are done"
     option("--watch", type=float, nargs="?", const=5.0, metavar="SECONDS", help=watch)
     args.add(command, "json")
@@ -64,8 +63,7 @@ def _add_execution(command):
         "(default: %(default)s; docs/impala.md)"
     )
     option("--mpi", default="mpirun", metavar="COMMAND", help=launcher)
-    board = "write the reports to tensorboard/ in the run's folder, too"
-    option("--tensorboard", action="store_true", help=board)
+    option("--tensorboard", action="store_true", help="write the reports to tensorboard/ in the run's folder, too")
     args.add(command, "ops", "noise", "threads")
 
 

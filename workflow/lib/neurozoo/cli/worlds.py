@@ -23,8 +23,7 @@ def add_commands(commands: args.Commands) -> None:
     summary = "train a network that makes platform levels, or continue to"
     command = args.add_command(commands, "train-generator", _train_generator, summary)
     option = command.add_argument
-    folder = "where to write generator.npz, its judgement and levels.npz, which it learns from"
-    option("folder", type=Path, help=folder)
+    option("folder", type=Path, help="where to write generator.npz, its judgement and levels.npz, which it learns from")
     option("--preset", choices=tuple(GENERATOR_PRESETS), default="laptop", help="named settings")
     args.add(command, "set")
     option("--threads", type=args.positive, default=1, help="number of threads")
@@ -34,8 +33,7 @@ def add_commands(commands: args.Commands) -> None:
     summary = "send an agent into random mazes, and report how many it solves"
     command = args.add_command(commands, "mazes", _mazes, summary)
     option = command.add_argument
-    agent = "file of a trained agent (.npz), such as the checkpoint.npz of a run, or wall_follower"
-    option("agent", help=agent)
+    option("agent", help="file of a trained agent (.npz), such as the checkpoint.npz of a run, or wall_follower")
     option("--walls", type=float, nargs="+", help="probabilities of a wall (default: 0.1 to 0.5)")
     option("--mazes", type=args.positive, default=200, help="mazes per probability")
     option("--episodes", type=args.positive, default=10, help="episodes per maze")
