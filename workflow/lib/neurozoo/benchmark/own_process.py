@@ -34,17 +34,17 @@ def measure_memory(
         `own_megabytes`, the memory that a second run on the machine would need again.
     """
     smaps: dict[str, float] = {}
-    measure_speed(workload, threads=threads, seconds=0.0, ops=ops, noise=noise, at_end=lambda: smaps.update(_smaps()))
+
+    def at_end() -> None:
+        smaps.update(_megabytes(Path("/proc/self/smaps_rollup").read_text()))
+
+    measure_speed(workload, threads=threads, seconds=0.0, ops=ops, noise=noise, at_end=at_end)
     return {
         "network": workload.network,
         "threads": threads,
         "peak_megabytes": _megabytes(Path("/proc/self/status").read_text())["VmHWM"],
         "own_megabytes": smaps["Private_Dirty"],
     }
-
-
-def _smaps() -> dict[str, float]:
-    return _megabytes(Path("/proc/self/smaps_rollup").read_text())
 
 
 def _megabytes(text: str) -> dict[str, float]:

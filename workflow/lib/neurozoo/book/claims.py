@@ -1,7 +1,6 @@
 """The claims of the book: what was published, and which configuration tests it."""
 
 import os
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -85,11 +84,6 @@ class Book(Section):
     )
 
 
-@cache
-def _schema() -> dict:
-    return json_schema(Book)
-
-
 def read_claims(project: str | os.PathLike = ".") -> dict[str, Claim]:
     """Reads the claims of the book, in its order.
 
@@ -105,7 +99,7 @@ def read_claims(project: str | os.PathLike = ".") -> dict[str, Claim]:
     try:
         claims = Book.model_validate(given).claims
     except ValidationError as error:
-        raise _wrong(path, list(explain(error, _schema()))) from error
+        raise _wrong(path, list(explain(error, json_schema(Book)))) from error
     problems = [problem for name, claim in claims.items() for problem in _problems(name, claim, Path(project))]
     if problems:
         raise _wrong(path, problems)

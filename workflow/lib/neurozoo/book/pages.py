@@ -244,7 +244,9 @@ def page_of(entry: Entry) -> str:
         parts += ["## How it was made\n", *_making(entry, entry.record)]
     if claim.deviates:
         parts += ["## What deviates\n", "".join(f"- {sentence}\n" for sentence in claim.deviates)]
-    parts += ["## Repeat it\n", f"```\n{_commands(entry)}\n```\n"]
+    commands = [f'make setup EXTRAS="{claim.extras}"'] if claim.extras else []
+    commands += [claim.again, *([f"python -m neurozoo book {entry.name}"] if claim.configuration else [])]
+    parts += ["## Repeat it\n", "\n".join(["```", *commands, "```\n"])]
     if claim.movies:
         parts.append(f"It also makes {', '.join(f'`{movie}`' for movie in claim.movies)}.\n")
     if entry.earlier:
@@ -268,12 +270,6 @@ def _age_of_text(entry: Entry) -> list[str]:
     return [f"> These words, and what deviates, were written for {runs_then}; now there are {found}.\n"]
 
 
-def _commands(entry: Entry) -> str:
-    claim = entry.claim
-    lines = [f'make setup EXTRAS="{claim.extras}"'] if claim.extras else []
-    return "\n".join([*lines, claim.again, *([f"python -m neurozoo book {entry.name}"] if claim.configuration else [])])
-
-
 def _results(entry: Entry) -> list[str]:
     parts = [f"> {caveat.sentence}\n" for caveat in entry.caveats]
     if not entry.tables and entry.record is None:
@@ -289,18 +285,14 @@ def _results(entry: Entry) -> list[str]:
     if (count := _reached(entry)) is not None:
         parts.append(f"{count[0].upper()}{count[1:]}.\n")
     if entry.record is not None and FIGURE in entry.record.files:
-        if _has_means(entry.claim, entry.record):
+        runs = Counter((run.algo, run.model, run.game) for run in entry.record.runs)
+        has_means = entry.claim.statistic == "mean" and "scores" in entry.claim.shows
+        if has_means and max(runs.values()) > 1:
             parts.append("Curves are medians over the runs; the tables have means.\n")
         parts.append(f"![{entry.claim.title}]({entry.name}/{FIGURE})\n")
     if entry.record is not None and HOURS_FIGURE in entry.record.files:
         parts.append(f"![The same over hours]({entry.name}/{HOURS_FIGURE})\n")
     return parts
-
-
-def _has_means(claim: Claim, record: Record) -> bool:
-    """Tells whether the tables have means of several runs, where the figure has medians."""
-    runs = Counter((run.algo, run.model, run.game) for run in record.runs)
-    return claim.statistic == "mean" and "scores" in claim.shows and max(runs.values(), default=0) > 1
 
 
 def _making(entry: Entry, record: Record) -> list[str]:

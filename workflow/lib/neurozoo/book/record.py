@@ -1,7 +1,6 @@
 """`record.json`: what is known of the results of a claim. Pages are written from it, without the results."""
 
 import os
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -63,11 +62,6 @@ class Record(Section):
     files: dict[str, str] = Field(default={})  # SHA-256 of the files beside the record, by name
 
 
-@cache
-def _schema() -> dict:
-    return json_schema(Record)
-
-
 def read_record(folder: str | os.PathLike) -> Record | None:
     """Reads the record in a claim's folder; None if there is none.
 
@@ -81,7 +75,7 @@ def read_record(folder: str | os.PathLike) -> Record | None:
     try:
         record = Record.model_validate(read_json(path, REMEDY))
     except ValidationError as error:
-        problem = next(explain(error, _schema()))
+        problem = next(explain(error, json_schema(Record)))
         raise NeurozooError(f"{path} is damaged: {problem} {REMEDY}") from error
     if unknown := [run.name for run in record.runs if run.facts not in record.facts]:
         raise NeurozooError(f"{path} is damaged: it has no facts of {', '.join(unknown)}. {REMEDY}")

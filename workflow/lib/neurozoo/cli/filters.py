@@ -2,7 +2,9 @@
 
 import argparse
 import tempfile
+from collections.abc import Callable
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +63,7 @@ def add_commands(commands: args.Commands) -> None:
 
 
 def _of_run(kinds, name, function, summary, *, layer=True, rollout=True):
-    command = args.add_command(kinds, name, function, summary)
+    command = args.add_command(kinds, name, partial(_draw, function), summary)
     suffix = {"lean": "csv", "guided-page": "html"}.get(name, "png")
     command.set_defaults(name=name.removesuffix("-page"), suffix=suffix, layer=None)
     args.add_run_dir(command)
@@ -97,13 +99,13 @@ def _add_ascent(command, *, parameterisation):
     args.add(command, "seed")
 
 
-def _inputs(options: argparse.Namespace) -> tuple[Path, Path]:
-    return options.run_dir / "frozen", options.rollout or options.run_dir / "rollout.npz"
-
-
-def _output(options: argparse.Namespace) -> Path:
+def _draw(function: Callable, options: argparse.Namespace) -> None:
+    """Calls the function of a picture with its inputs and its output, and prints what it says."""
     name = options.name if options.layer is None else f"{options.name}_{options.layer}"
-    return options.output or options.run_dir / "filters" / f"{name}.{options.suffix}"
+    output = options.output or options.run_dir / "filters" / f"{name}.{options.suffix}"
+    rollout = getattr(options, "rollout", None) or options.run_dir / "rollout.npz"
+    said = function(options, options.run_dir / "frozen", rollout, output)
+    print(f"{output}: {said}" if said else output)
 
 
 def _channels(options: argparse.Namespace) -> dict[str, Any]:
@@ -116,79 +118,71 @@ def _ascent(options: argparse.Namespace) -> dict[str, Any]:
     return args.chosen(options, *(field.name for field in fields(Ascent)))
 
 
-def _weights(options):
+def _weights(options, frozen, _, output):
     from neurozoo.feature_visualization.weights import draw_weights
 
-    draw_weights(options.run_dir / "frozen", _output(options), layer=options.layer, filters=options.filters)
-    print(_output(options))
+    draw_weights(frozen, output, layer=options.layer, filters=options.filters)
 
 
-def _patches(options):
+def _patches(options, frozen, rollout, output):
     from neurozoo.feature_visualization.patches import draw_patches
 
-    choices = {**args.chosen(options, "layer", "count", "distance", "seed"), **_channels(options)}
-    draw_patches(*_inputs(options), _output(options), **choices)
-    print(_output(options))
+    choices = args.chosen(options, "layer", "count", "distance", "seed")
+    draw_patches(frozen, rollout, output, **choices, **_channels(options))
 
 
-def _synthetic(options):
+def _synthetic(options, frozen, rollout, output):
     from neurozoo.feature_visualization.synthetic import draw_synthetic, read_directions
 
-    output = _output(options)
     choices = {
         **args.chosen(options, "layer", "objective"),
         "position": options.position and tuple(options.position),
         "directions": options.directions and read_directions(options.directions),
         "course": output.with_suffix(".csv"),
-        **_channels(options),
-        **_ascent(options),
     }
-    made = draw_synthetic(*_inputs(options), output, **choices)
-    print(f"{output}: objective from {made.start_values.mean():.3g} to {made.values.mean():.3g} (means over pictures)")
+    made = draw_synthetic(frozen, rollout, output, **choices, **_channels(options), **_ascent(options))
+    return f"objective from {made.start_values.mean():.3g} to {made.values.mean():.3g} (means over pictures)"
 
 
-def _inversion(options):
+def _inversion(options, frozen, rollout, output):
     from neurozoo.feature_visualization.inversion import draw_inversion
 
-    choices = {**args.chosen(options, "layer", "at", "observations"), **_ascent(options)}
-    cosines = draw_inversion(*_inputs(options), _output(options), **choices)
-    print(f"{_output(options)}: cosine similarities {', '.join(f'{cosine:.2f}' for cosine in cosines)}")
+    choices = args.chosen(options, "layer", "at", "observations")
+    cosines = draw_inversion(frozen, rollout, output, **choices, **_ascent(options))
+    return f"cosine similarities {', '.join(f'{cosine:.2f}' for cosine in cosines)}"
 
 
-def _guided(options):
+def _guided(options, frozen, rollout, output):
     from neurozoo.feature_visualization.guided import draw_guided
 
-    draw_guided(*_inputs(options), _output(options), layer=options.layer, **_channels(options))
-    print(_output(options))
+    draw_guided(frozen, rollout, output, layer=options.layer, **_channels(options))
 
 
-def _guided_page(options):
+def _guided_page(options, frozen, rollout, output):
     from neurozoo.feature_visualization.guided_page import write_guided_page
     from neurozoo.rollouts.rollout import record_rollout
 
-    folder, rollout = _inputs(options)
     with tempfile.TemporaryDirectory() as played:
         if options.play:
             rollout = Path(played, "rollout.npz")
-            made = record_rollout(folder, rollout, action_noise=0.05)
+            made = record_rollout(frozen, rollout, action_noise=0.05)
             print(f"played {made.steps} steps, score {number_label(made.scores[0])}")
-        write_guided_page(folder, rollout, _output(options), filters=options.filters)
-    print(_output(options))
+        write_guided_page(frozen, rollout, output, filters=options.filters)
 
 
-def _attribution(options):
+def _attribution(options, frozen, rollout, output):
     from neurozoo.feature_visualization.attribution import draw_attribution
 
-    made = draw_attribution(*_inputs(options), _output(options), **args.chosen(options, "at", "observations", "points"))
-    print(f"{_output(options)}: largest completeness gap {abs(made.gaps).max():.2g}")
+    made = draw_attribution(frozen, rollout, output, **args.chosen(options, "at", "observations", "points"))
+    return f"largest completeness gap {abs(made.gaps).max():.2g}"
 
 
-def _lean(options):
+def _lean(options, frozen, _, output):
     from neurozoo.feature_visualization.lean import write_lean
 
-    table = write_lean(options.run_dir / "frozen", _output(options))
+    table = write_lean(frozen, output)
     leans = ", ".join(f"{frame} {lean:.3f}" for frame, lean in zip(table["frame"], table["lean"], strict=True))
-    print(f"{_output(options)}: {leans or 'no lean, because the network sees only one frame'}")
+    return leans or "no lean, because the network sees only one frame"
 
 
 def _plot_lean(options):

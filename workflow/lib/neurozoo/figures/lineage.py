@@ -36,13 +36,16 @@ def plot_lineage(
 
 def _tree(table: pd.DataFrame, record: dict) -> p9.ggplot:
     selected = individuals(table[table["is_parent"] | table["is_elite"]])
+    parents = selected[["generation", "individual", "fitness"]].rename(columns=lambda name: f"parent_{name}")
+    keys = ["parent_generation", "parent_individual"]
+    children = selected.dropna(subset=keys).astype(dict.fromkeys(keys, "int64")).merge(parents, on=keys)
     line = ancestors(table, record.get("iteration"))
     name = "/".join(str(record[key]) for key in ("algo", "game", "model", "run") if key in record)
     return (
         p9.ggplot(mapping=p9.aes(x="generation", y="fitness"))
         + p9.geom_segment(
             p9.aes(xend="parent_generation", yend="parent_fitness"),
-            _with_parents(selected),
+            children,
             colour=_FAINT,
             alpha=0.7,
             size=0.4,
@@ -66,13 +69,6 @@ def _tree(table: pd.DataFrame, record: dict) -> p9.ggplot:
         )
         + figure_theme((_WIDTH, 2 * _HEIGHT), has_legend=False)
     )
-
-
-def _with_parents(selected: pd.DataFrame) -> pd.DataFrame:
-    parents = selected[["generation", "individual", "fitness"]].rename(columns=lambda name: f"parent_{name}")
-    keys = ["parent_generation", "parent_individual"]
-    children = selected.dropna(subset=keys).astype(dict.fromkeys(keys, "int64"))
-    return children.merge(parents, on=keys)
 
 
 def _ages(ages: Sequence[int], *, protocol: str) -> p9.ggplot:
