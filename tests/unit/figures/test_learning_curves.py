@@ -200,13 +200,6 @@ def test_one_run_with_one_report_is_a_dot(tmp_path):
     assert "the only run; no interval is known" in " ".join(figure.labels.subtitle.split())
 
 
-def test_the_size_follows_from_the_panels(tmp_path):
-    table = pd.concat([small().assign(game=game) for game in ("pong", "ms_pacman", "skiing")], ignore_index=True)
-    figure = drawn(table, tmp_path, columns=2, panel_width=2.0, panel_height=2.5)
-    assert figure.theme.getp("figure_size")[0] == 4.0
-    assert drawn(small(), tmp_path, columns=4).theme.getp("figure_size")[0] == 3.0
-
-
 def curves_of(count):
     names = [f"a name for the settings of number {number}" for number in range(count)]
     return pd.concat([small().assign(settings=name, label=name) for name in names], ignore_index=True)
@@ -273,16 +266,6 @@ def test_one_test_at_the_end_is_no_curve(tmp_path):
 def test_a_report_without_test_leaves_a_gap_in_a_tested_run(tmp_path):
     table = small().astype({"score": "Float64"}).assign(test_score=[np.nan, 2, 2, np.nan, 2, 2])
     assert drawn(table, tmp_path).data["median"].unique().tolist() == [2]
-
-
-def test_runs_of_different_settings_never_share_a_curve_and_are_named_by_what_differs(tmp_path):
-    weak, strong = (
-        small().assign(settings=key, settings_mutation_power=power, settings_population_size="100")
-        for key, power in (("a", "0.0005"), ("b", "0.5"))
-    )
-    figure = drawn(pd.concat([weak, strong.assign(run=strong["run"] + 2)], ignore_index=True), tmp_path)
-    curves = figure.data.groupby("curve", observed=True)["runs"].first().to_dict()
-    assert curves == {"large, mutation_power 0.0005": 2, "large, mutation_power 0.5": 2}
 
 
 def test_the_combinations_of_a_sweep_are_curves_named_by_its_settings_only(tmp_path):
