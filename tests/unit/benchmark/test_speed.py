@@ -2,7 +2,7 @@
 
 import pytest
 from neurozoo.benchmark import speed
-from neurozoo.benchmark.workload import make_workload
+from neurozoo.benchmark.speed import make_workload
 from neurozoo.evaluation import EpisodeResult
 
 

@@ -4,6 +4,7 @@ import math
 import os
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -122,11 +123,15 @@ class EmulatorAlone:
 
     def seconds(self) -> float:
         """Returns the mean seconds of a step, including the starts of episodes."""
-        actions = self._random.integers(self._environment.num_actions, size=(EMULATOR_STEPS, 1))
         begin = time.perf_counter()
-        for action in actions:
-            self._environment.send(action)
-            step = self._environment.receive()
-            if (ended := step.is_over | step.is_cut).any():
-                self._environment.start_episodes(ended)
+        play_randomly(self._environment, EMULATOR_STEPS, self._random)
         return (time.perf_counter() - begin) / EMULATOR_STEPS
+
+
+def play_randomly(environments: Any, steps: int, random: np.random.Generator) -> None:
+    """Steps environments with random actions; episodes that end start again."""
+    for actions in random.integers(environments.num_actions, size=(steps, environments.count)):
+        environments.send(actions)
+        step = environments.receive()
+        if (ended := step.is_over | step.is_cut).any():
+            environments.start_episodes(ended)

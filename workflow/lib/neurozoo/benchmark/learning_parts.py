@@ -12,6 +12,7 @@ from neurozoo.algorithms.dqn.learner import DeepQLearner
 from neurozoo.algorithms.dqn.settings import DqnSettings
 from neurozoo.algorithms.registry import get_algorithm
 from neurozoo.benchmark.flames import record_flames, write_flames
+from neurozoo.benchmark.learning_floor import play_randomly
 from neurozoo.benchmark.learning_loop import advance, open_learner
 from neurozoo.benchmark.report import Column, Table
 from neurozoo.errors import NeurozooError
@@ -80,11 +81,7 @@ def _parts(learner: DeepQLearner, steps: int) -> dict[str, Callable[[], int]]:
     minibatches = max(1, steps * s.train_repeat // s.train_frequency)
 
     def play() -> int:
-        for _ in range(rounds):
-            environments.send(random.integers(environments.num_actions, size=s.num_envs))
-            step = environments.receive()
-            if (ended := step.is_over | step.is_cut).any():
-                environments.start_episodes(ended)
+        play_randomly(environments, rounds, random)
         return rounds * s.num_envs
 
     def predict() -> int:

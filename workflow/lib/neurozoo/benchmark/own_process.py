@@ -6,8 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from neurozoo.benchmark.speed import measure_speed
-from neurozoo.benchmark.workload import Workload
+from neurozoo.benchmark.speed import Workload, measure_speed
 
 
 def in_own_process(function: Callable, *arguments: object, one_core: bool = False, **named: object):

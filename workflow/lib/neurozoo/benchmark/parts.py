@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neurozoo.benchmark.workload import Workload
+from neurozoo.benchmark.speed import Workload
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Trace
 from neurozoo.evaluation.native import NativeEvaluator, world_attributes

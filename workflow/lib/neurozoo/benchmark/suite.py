@@ -13,8 +13,7 @@ from neurozoo.benchmark.between_episodes import measure_decoding, measure_update
 from neurozoo.benchmark.machine_peak import measure_peak, software
 from neurozoo.benchmark.own_process import in_own_process, measure_memory
 from neurozoo.benchmark.parts import Parts, measure_parts
-from neurozoo.benchmark.speed import Speed, measure_speed
-from neurozoo.benchmark.workload import make_workload
+from neurozoo.benchmark.speed import Speed, make_workload, measure_speed
 from neurozoo.errors import NeurozooError
 from neurozoo.genomes.noise_table import open_noise_table
 from neurozoo.machine import machine, physical_cores
