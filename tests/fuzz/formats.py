@@ -432,13 +432,13 @@ def _state(project: Path, path: Path) -> None:
 
 def _status(project: Path, path: Path) -> None:
     from neurozoo.plan.planned_runs import PlannedRun
-    from neurozoo.status.evidence import gather
-    from neurozoo.status.judgement import status_of
+    from neurozoo.status.run_files import read_run_files
+    from neurozoo.status.run_state import status_of
     from neurozoo.status.workflow_files import WorkflowFiles
 
     run = PlannedRun("ga", "hard_maze", "simple", 2 if path.is_relative_to(project / UNFINISHED) else 1)
     workflow = WorkflowFiles(project, rule="train")
-    evidence = gather(run, results="results", workdir=project, workflow=workflow)
+    evidence = read_run_files(run, results="results", workdir=project, workflow=workflow)
     status_of(run, evidence, budget=10**9, unit="frames", now=0.0)
 
 

@@ -1,6 +1,6 @@
-"""Runs `neurozoo.book.making.make_book` for all claims."""
+"""Runs `neurozoo.book.update.make_book` for all claims."""
 
-from neurozoo.book.making import make_book
+from neurozoo.book.update import make_book
 from neurozoo.errors import plain_errors
 
 with plain_errors(snakemake.log[0]):

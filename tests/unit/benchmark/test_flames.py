@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from neurozoo.benchmark.flames import PYTHON, nested_seconds, record_flames, with_all_levels, write_flames
+from neurozoo.benchmark.flames import PYTHON, nested_seconds, read_profile, record_flames, with_all_levels, write_flames
 
 SECOND = 10**12  # picoseconds
 
@@ -46,3 +46,32 @@ def test_python_and_tensorflow_are_both_seen_on_a_page_without_network(tmp_path)
     page = (tmp_path / "flames.html").read_text()
     assert "test_flames.py" in page
     assert 'src="http' not in page
+
+
+def varint(number: int) -> bytes:
+    parts = []
+    while number > 127:
+        parts.append(128 | number & 127)
+        number >>= 7
+    return bytes([*parts, number])
+
+
+def part(number: int, content: int | bytes) -> bytes:
+    """Encodes a field as protobuf does: a number, or something with a length."""
+    if isinstance(content, int):
+        return varint(number << 3) + varint(content)
+    return varint(number << 3 | 2) + varint(len(content)) + content
+
+
+def test_a_profile_is_read_and_unknown_fields_are_skipped():
+    event = part(1, 7) + part(2, 5 * 10**12) + part(3, 3_000) + part(4, b"statistics")
+    line = part(1, 1) + part(2, b"tf_worker") + part(3, 12345) + part(4, event) + part(11, b"shown")
+    named = part(1, 7) + part(2, part(1, 7) + part(2, b"MatMul") + part(3, b"?"))
+    plane = part(1, 9) + part(2, b"/host:CPU") + part(3, line) + part(4, named)
+    profile = read_profile(part(1, plane) + part(4, b"a host"))
+    (plane,) = profile.planes
+    assert plane.name == "/host:CPU"
+    assert {entry.key: entry.value.name for entry in plane.event_metadata} == {7: "MatMul"}
+    (line,) = plane.lines
+    assert line.name == "tf_worker"
+    assert [(each.metadata_id, each.offset_ps, each.duration_ps) for each in line.events] == [(7, 5 * 10**12, 3_000)]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from neurozoo.benchmark.parts import count_multiply_adds, measure_parts, observations_of
-from neurozoo.benchmark.workload import make_workload
+from neurozoo.benchmark.speed import make_workload
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.description import Layout, Network
 from neurozoo.networks.layers import Layer

@@ -5,41 +5,26 @@ from neurozoo.benchmark.report import BEGIN, END, Column, Table, as_markdown, as
 from neurozoo.errors import NeurozooError
 
 
+def table_of(names, *rows):
+    return [dict(zip(names.split(), row, strict=True)) for row in rows]
+
+
 @pytest.fixture
 def report():
-    speeds = {1: 5000.0, 2: 9500.0}
+    library = {"compiler": "c++ 12", "march": "x86-64-v3", "commit": None}
+    versions = {"python": "3.11.7", "tensorflow": "2.21.0", "keras": "3.15.1", "ale-py": "0.12.1", "numpy": "2.4.6"}
+    speeds = "network game engine threads frames_per_second frames_per_second_per_core"
     return {
         "date": "2026-01-02T03:04:05+00:00",
         "machine": {
-            "processor": "Abacus 9",
-            "cores": 4,
-            "physical_cores": 2,
-            "memory_gigabytes": 16.5,
-            "system": "Linux",
+            "processor": "Abacus 9", "physical_cores": 2, "memory_gigabytes": 16.5, "system": "Linux",
             "load_average": 0.25,
         },
-        "software": {
-            "neurozoo": "0.1.0",
-            "commit": "0123456789abcdef",
-            "python": "3.11.7",
-            "tensorflow": "2.21.0",
-            "keras": "3.15.1",
-            "ale-py": "0.12.1",
-            "numpy": "2.4.6",
-            "library": {"compiler": "c++ 12", "march": "x86-64-v3", "commit": None},
-        },
+        "software": {"neurozoo": "0.1.0", "commit": "0123456789abcdef", "library": library, **versions},
         "peak": {"gigaflops": 130.4, "vector_bits": 256, "read_gigabytes_per_second": {"1": 20.4, "2": 31.6}},
-        "results": [
-            {
-                "network": "large",
-                "game": "pong",
-                "engine": "native",
-                "threads": threads,
-                "frames_per_second": speed,
-                "frames_per_second_per_core": speed / threads,
-            }
-            for threads, speed in speeds.items()
-        ],
+        "results": table_of(
+            speeds, ("large", "pong", "native", 1, 5000.0, 5000.0), ("large", "pong", "native", 2, 9500.0, 4750.0)
+        ),
         "parts": [
             {
                 "network": "large",
@@ -60,23 +45,18 @@ def report():
                 "share_of_done_floor": 0.4998,
             }
         ],
-        "alternatives": [
-            {"game": "pong", "network": "environments only", "way": "", "frames_per_processor_second": 12_345.6},
-            {"game": "pong", "network": "large", "way": "eager", "frames_per_processor_second": 1000.0},
-        ],
-        "memory": [{"network": "large", "threads": 2, "peak_megabytes": 1500.4, "own_megabytes": 380.0}],
-        "decoding": [
-            {"network": "large", "mutations": 1000, "threads": 2, "seconds": 1.0, "child_seconds": 0.0057},
-        ],
+        "alternatives": table_of(
+            "game network way frames_per_processor_second",
+            ("pong", "environments only", "", 12_345.6),
+            ("pong", "large", "eager", 1000.0),
+        ),
+        "memory": table_of("network threads peak_megabytes own_megabytes", ("large", 2, 1500.4, 380.0)),
+        "decoding": table_of("network mutations threads seconds child_seconds", ("large", 1000, 2, 1.0, 0.0057)),
         "update": {
-            "parameters": 1_008_450,
-            "population_size": 5000,
-            "threads": 2,
-            "seconds": 0.5,
-            "noise_gigabytes": 10.08,
+            "parameters": 1_008_450, "population_size": 5000, "threads": 2, "seconds": 0.5, "noise_gigabytes": 10.08,
             "floor_seconds": 0.319,
         },
-    }
+    }  # fmt: skip
 
 
 def test_every_figure_stands_in_the_table_of_a_page(report):

@@ -2,7 +2,7 @@
 
 import pytest
 from neurozoo.benchmark import speed
-from neurozoo.benchmark.workload import make_workload
+from neurozoo.benchmark.speed import make_workload
 from neurozoo.evaluation import EpisodeResult
 
 
@@ -35,13 +35,12 @@ class Steady:
 def test_whole_rounds_are_counted_without_the_warm_up(small_noise_table, monkeypatch, threads):
     workload = make_workload("small", "pong", noise=small_noise_table)
     engine = Steady(workload)
-    monkeypatch.setitem(speed.ENGINES, "steady", lambda *_, **__: engine)
+    monkeypatch.setattr(speed, "make_evaluator", lambda **_: engine)
     rates = []
     for seconds in (0.0, 0.01):
-        found = speed.measure_speed(workload, threads=threads, seconds=seconds, ops="", noise="", engine="steady")
+        found = speed.measure_speed(workload, threads=threads, seconds=seconds, ops="", noise="")
         assert found.frames_per_second_per_core == 10
         assert found.steps_per_second_per_core == 2.5
-        assert (found.engine, found.threads, found.network, found.game) == ("steady", threads, "small", "pong")
         rates.append(found.episodes)
         assert engine.closed
         assert engine.most_waiting == 3 * threads  # work for all threads at any time, and no pile
@@ -54,8 +53,8 @@ def test_whole_rounds_are_counted_without_the_warm_up(small_noise_table, monkeyp
 def test_what_is_asked_for_at_the_end_is_asked_while_the_engine_is_open(small_noise_table, monkeypatch):
     workload = make_workload("small", "pong", noise=small_noise_table)
     engine = Steady(workload)
-    monkeypatch.setitem(speed.ENGINES, "steady", lambda *_, **__: engine)
+    monkeypatch.setattr(speed, "make_evaluator", lambda **_: engine)
     seen = []
-    names = {"threads": 1, "seconds": 0.0, "ops": "", "noise": "", "engine": "steady"}
+    names = {"threads": 1, "seconds": 0.0, "ops": "", "noise": ""}
     speed.measure_speed(workload, **names, at_end=lambda: seen.append(engine.closed))
     assert seen == [False]

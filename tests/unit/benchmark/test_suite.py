@@ -25,35 +25,8 @@ def test_two_threads_of_a_core_are_one_physical_core(monkeypatch):
 
 
 def test_the_whole_step_is_put_beside_its_parts_and_its_floors():
-    parts = Parts(
-        network="small",
-        game="pong",
-        steps=100,
-        frames=400,
-        emulator_microseconds_per_frame=50.0,
-        emulator_frames_per_second=20_000.0,
-        reset_milliseconds=5.0,
-        preprocessing_microseconds_per_step=20.0,
-        forward_microseconds_per_step=80.0,
-        forward_gigaflops=100.0,
-        multiply_adds_per_step=4e6,
-        floor_microseconds_per_step=250.0,
-        floor_frames_per_second=16_000.0,
-        done_multiply_adds_per_step=2e6,
-        done_floor_microseconds_per_step=200.0,
-        done_floor_frames_per_second=20_000.0,
-    )
-    speed = Speed(
-        network="small",
-        game="pong",
-        engine="native",
-        threads=1,
-        episodes=4,
-        frames_per_second=9_000.0,
-        frames_per_second_per_core=9_500.0,
-        frames_per_processor_second=12_800.0,
-        steps_per_second_per_core=2_000.0,
-    )
+    parts = Parts("small", "pong", 100, 400, 50.0, 0, 0, 20.0, 80.0, 0, 4e6, 0, 16_000.0, 0, 0, 20_000.0)
+    speed = Speed("small", "pong", "native", 1, 4, 9_000.0, 9_500.0, 12_800.0, 2_000.0)
     judged = suite.judged(parts, speed)
     assert judged["share_of_floor"] == 0.8
     assert judged["share_of_done_floor"] == 0.64

@@ -13,16 +13,16 @@ import pytest
 import yaml
 from neurozoo import __version__
 from neurozoo.algorithms.registry import ALGORITHMS
-from neurozoo.book import gathering, taking
-from neurozoo.book.claims import Earlier, read_claims
-from neurozoo.book.elites import elites_of_records, shown_elites
-from neurozoo.book.gathering import GatheredRun, own_score
-from neurozoo.book.making import make_book
+from neurozoo.book import claim_runs, record_files, update
+from neurozoo.book.claim_runs import ClaimRun, own_score
+from neurozoo.book.claims import Earlier, read_claims, read_configuration
+from neurozoo.book.elites import elite_table, elites_of_records
 from neurozoo.book.pages import outdated_pages, render, write_pages
-from neurozoo.book.record import TakenRun, read_record
-from neurozoo.book.shown import read_archives, read_comparison, shown_of_earlier, shown_of_record
-from neurozoo.book.taking import at_equal_hours, read_configuration, runs_that_count
-from neurozoo.cli.book import add_book_command
+from neurozoo.book.record import RecordedRun, read_record
+from neurozoo.book.record_files import runs_that_count
+from neurozoo.book.result_tables import earlier_table, read_archives, read_comparison, tables_of_record
+from neurozoo.book.update import make_book
+from neurozoo.cli.results import add_commands
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.figures.learning_curves import plot_learning_curves
@@ -110,8 +110,22 @@ def quick_figures(monkeypatch):
         for output in outputs:
             Path(output).write_text(metrics[shown].to_csv())
 
-    monkeypatch.setattr(taking, "plot_learning_curves", draw)
-    monkeypatch.setattr(taking, "draw_archive_curves", draw)
+    monkeypatch.setattr(record_files, "plot_learning_curves", draw)
+    monkeypatch.setattr(record_files, "draw_archive_curves", draw)
+
+
+def take(project, tests, *, forget=False, **changes):
+    """Makes runs, number to scores, and takes them; may remove the results then, as if the next were made elsewhere."""
+    for number, scores in tests.items():
+        write_run(project, number, scores, **changes)
+    said = make(project)
+    if forget:
+        shutil.rmtree(project / "results")
+    return said
+
+
+def record_of(project):
+    return read_record(project / "docs/results/tiny")
 
 
 def page(project, name="tiny"):
@@ -182,7 +196,7 @@ def test_a_claim_without_results_keeps_its_row_and_its_command(project):
 
 
 def test_a_finished_claim_shows_the_mean_of_the_last_test_scores_with_its_interval(project, monkeypatch):
-    monkeypatch.setattr(taking, "plot_learning_curves", plot_learning_curves)
+    monkeypatch.setattr(record_files, "plot_learning_curves", plot_learning_curves)
     root = project()
     finals = (3.0, 6.0, 9.0)
     for number, final in enumerate(finals, start=1):
@@ -190,7 +204,7 @@ def test_a_finished_claim_shows_the_mean_of_the_last_test_scores_with_its_interv
     assert "tiny: took 3 runs" in make(root)
     low, high = bootstrap_intervals([np.array(finals)], {"": mean_over_games}, replications=500)[""]
     assert f"GA, small: 6 [{low:.3g}, {high:.3g}]" in row(root)
-    assert "**" not in row(root).split("|")[3]  # no mark
+    assert "**" not in row(root).split("|")[3]  # no caveat
     assert "3 runs, 1k frames each" in row(root)
     assert "3 h 0 min in all" in row(root)  # 2 reports of half an hour, 3 runs
     assert (root / "docs/results/tiny/figure.png").read_bytes().startswith(b"\x89PNG")
@@ -223,19 +237,9 @@ def test_a_clone_without_results_writes_the_same_bytes_from_the_records(project,
     assert write_pages(clone) == []
 
 
-def test_taking_the_same_results_again_changes_nothing(project):
-    root = project()
-    write_run(root, 1, [2.0])
-    make(root)
-    before = {path: path.read_bytes() for path in sorted((root / "docs").rglob("*")) if path.is_file()}
-    make(root)
-    assert {path: path.read_bytes() for path in sorted((root / "docs").rglob("*")) if path.is_file()} == before
-
-
 def test_a_full_disk_leaves_the_record_as_it_was(project, monkeypatch):
     root = project()
-    write_run(root, 1, [2.0])
-    make(root)
+    take(root, {1: [2.0]})
     before = {path: path.read_bytes() for path in sorted((root / "docs").rglob("*")) if path.is_file()}
     write_run(root, 2, [4.0])
 
@@ -243,7 +247,7 @@ def test_a_full_disk_leaves_the_record_as_it_was(project, monkeypatch):
         Path(target).write_bytes(b"half")
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
 
-    monkeypatch.setattr(taking.shutil, "copyfile", copyfile)
+    monkeypatch.setattr(update.shutil, "copyfile", copyfile)
     with pytest.raises(NeurozooError, match="no space left"):
         make(root)
     assert {path: path.read_bytes() for path in sorted((root / "docs").rglob("*")) if path.is_file()} == before
@@ -252,8 +256,7 @@ def test_a_full_disk_leaves_the_record_as_it_was(project, monkeypatch):
 def test_unfinished_runs_are_marked_with_how_far_they_came_and_do_not_lower_finished_ones(project):
     root = project()
     write_run(root, 1, [8.0])
-    write_run(root, 2, [1.0], frames=250, finished=False)
-    make(root)
+    take(root, {2: [1.0]}, frames=250, finished=False)
     assert "GA, small: 8<br>" in row(root)
     assert "**1 of 2 runs unfinished, the least at 25%**" in row(root)
     assert "**2 of 3 runs**" in row(root)
@@ -272,18 +275,34 @@ def test_a_run_without_a_test_says_so_and_its_own_score_is_not_shown_as_one(proj
     assert not (root / "docs/results/tiny/scores.csv").exists()
 
 
-def test_results_that_came_less_far_do_not_replace_a_record(project):
+HALF = {"frames": 500, "finished": False}
+
+
+@pytest.mark.parametrize(
+    ("recorded", "found", "counts"),
+    [
+        ({}, HALF, "recorded"),
+        (HALF, {}, "found"),
+        (HALF, HALF, "found"),
+        ({"frames": 4000}, {}, "found"),  # both spend the whole budget of now
+        ({}, {"mutation_power": 0.5}, "recorded"),  # which is as planned
+        ({"mutation_power": 0.5}, HALF, "recorded"),  # nothing is planned so, but it is finished
+        ({"mutation_power": 0.5}, {}, "found"),
+    ],
+)
+def test_the_run_that_is_as_planned_and_further_counts_or_else_that_of_the_results(project, recorded, found, counts):
     root = project()
-    write_run(root, 1, [5.0])
-    make(root)
-    before = read_record(root / "docs/results/tiny").runs
-    shutil.rmtree(root / "results")
-    write_run(root, 1, [1.0], frames=100, finished=False)
-    make(root)
-    assert "GA, small: 5<br>" in row(root)
-    assert read_record(root / "docs/results/tiny").runs == before
+    take(root, {1: [5.0]}, forget=True, **recorded)
+    before = record_of(root).runs
+    said = take(root, {1: [1.0]}, **found)
+    assert record_of(root).runs[0].test_score == {"recorded": 5.0, "found": 1.0}[counts]
+    if counts == "recorded":
+        assert record_of(root).runs == before
+        assert any(
+            "has come to 500 frames, but the record has" in words or "left as the record" in words for words in said
+        )
     make(root, "tiny", replaces=True)
-    assert "unfinished: 10% of the budget" in row(root)
+    assert record_of(root).runs[0].test_score == 1.0
 
 
 def test_runs_of_several_nights_come_together_as_if_they_were_made_in_one(project, tmp_path_factory):
@@ -310,21 +329,17 @@ def test_runs_of_several_nights_come_together_as_if_they_were_made_in_one(projec
 def test_a_run_that_came_further_here_replaces_that_of_the_record_and_the_others_stay(project):
     root = project()
     write_run(root, 1, [5.0])
-    write_run(root, 2, [1.0], frames=250, finished=False)
-    make(root)
-    shutil.rmtree(root / "results")
+    take(root, {2: [1.0]}, frames=250, finished=False, forget=True)
     write_run(root, 1, [4.0], frames=500, finished=False)  # was further
-    write_run(root, 2, [9.0])
-    make(root)
-    record = read_record(root / "docs/results/tiny")
+    take(root, {2: [9.0]})
+    record = record_of(root)
     assert [(run.run, run.progress, run.test_score) for run in record.runs] == [(1, 1000, 5.0), (2, 1000, 9.0)]
     assert "GA, small: 7 [" in row(root)
 
 
 def test_tables_and_figures_are_made_from_the_record_again_for_a_named_claim(project):
     root = project()
-    write_run(root, 1, [1.0, 5.0])
-    make(root)
+    take(root, {1: [1.0, 5.0]})
     folder = root / "docs/results/tiny"
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     shutil.rmtree(root / "results")
@@ -339,63 +354,44 @@ def test_tables_and_figures_are_made_from_the_record_again_for_a_named_claim(pro
 def test_runs_that_are_no_longer_planned_as_they_were_made_are_named_before_they_are_forgotten(project):
     root = project()
     write_run(root, 1, [5.0])
-    write_run(root, 2, [6.0], mutation_power=0.5)
-    make(root)
-    shutil.rmtree(root / "results")
+    take(root, {2: [6.0]}, mutation_power=0.5, forget=True)
     write_run(root, 3, [7.0])
     said = make(root)
     lost = "ga/pong/small/2 (1,000 frames) was made with other settings: mutation_power was 0.5, is now "
     assert any("the record stays as it is, because it would lose runs: " + lost in sentence for sentence in said)
     with pytest.raises(NeurozooError, match="--replace takes the results all the same, and keeps the other runs"):
         make(root, "tiny")
-    assert [run.run for run in read_record(root / "docs/results/tiny").runs] == [1, 2]
+    assert [run.run for run in record_of(root).runs] == [1, 2]
     told = make(root, "tiny", replaces=True)[0]
     assert told.startswith("tiny: took 1 run; kept 1 run that only the record has; forgot: " + lost)
-    assert [run.run for run in read_record(root / "docs/results/tiny").runs] == [1, 3]
+    assert [run.run for run in record_of(root).runs] == [1, 3]
 
 
 def test_a_run_that_is_no_longer_planned_is_not_forgotten_either(project):
     root = project()
-    for number in (1, 2, 3):
-        write_run(root, number, [5.0])
-    make(root)
+    take(root, {number: [5.0] for number in (1, 2, 3)})
     project(config=CONFIG | {"experiments": {"learnt": CONFIG["experiments"]["learnt"] | {"runs": 2}}})
     shutil.rmtree(root / "results")
     write_run(root, 2, [5.0])
     assert any("ga/pong/small/3 (1,000 frames) is no longer planned" in sentence for sentence in make(root))
 
 
-def test_with_a_smaller_budget_a_new_run_counts_and_not_the_longer_one(project):
-    root = project()
-    write_run(root, 1, [40.0], frames=4000)
-    make(root)
-    shutil.rmtree(root / "results")
-    write_run(root, 1, [10.0])
-    make(root)
-    assert "GA, small: 10<br>" in row(root)
-
-
 def test_results_that_do_not_count_are_named(project):
     root = project()
-    write_run(root, 1, [5.0])
-    make(root)
-    shutil.rmtree(root / "results")
+    take(root, {1: [5.0]}, forget=True)
     write_run(root, 1, [1.0], frames=100, finished=False)
-    write_run(root, 2, [3.0])
-    assert make(root)[0] == (
+    assert take(root, {2: [3.0]})[0] == (
         "tiny: took 1 run; left as the record has it, where it is further or as planned: ga/pong/small/1"
     )
 
 
 def test_runs_of_the_record_have_the_fields_that_the_claim_names_now(project):
     root = project({"fields": ["Iteration", "score"]})
-    write_run(root, 1, [5.0])
-    make(root)
+    take(root, {1: [5.0]})
     project({"fields": ["TimeElapsedTotal"]})
     shutil.rmtree(root / "results")
-    write_run(root, 2, [5.0])
-    make(root)
-    runs = read_record(root / "docs/results/tiny").runs
+    take(root, {2: [5.0]})
+    runs = record_of(root).runs
     assert [dict(run.fields_) for run in runs] == [{"TimeElapsedTotal": 1800.0}] * 2
 
 
@@ -403,25 +399,22 @@ def test_the_page_says_which_machine_made_which_run(project, monkeypatch):
     root = project()
     for number, name in ((1, "First"), (2, "Second"), (3, "Second")):
         machine = {"processor": name, "physical_cores": 2, "memory_gigabytes": number}
-        monkeypatch.setattr(gathering, "machine_of", lambda _, machine=machine: machine)
+        monkeypatch.setattr(claim_runs, "machine_of", lambda _, machine=machine: machine)
         write_run(root, number, [5.0])
         make(root)
         shutil.rmtree(root / "results")
     assert "Machines: First, 2 cores; Second, 2 cores." in page(root)
     assert page(root).count("| First, 2 cores |") == 1
     assert page(root).count("| Second, 2 cores |") == 2
-    monkeypatch.setattr(gathering, "machine_of", lambda _: {})  # the results have been copied to another machine
-    for number in (1, 2, 3):
-        write_run(root, number, [5.0])
-    make(root)
+    monkeypatch.setattr(claim_runs, "machine_of", lambda _: {})  # the results have been copied to another machine
+    take(root, {number: [5.0] for number in (1, 2, 3)})
     assert "Machines: First, 2 cores; Second, 2 cores." in page(root)
 
 
 @pytest.mark.parametrize("damage", [lambda text: text.replace("algo,", "", 1), lambda text: "\xff" + text[1:]])
 def test_damaged_reports_are_refused_with_a_remedy(project, damage):
     root = project()
-    write_run(root, 1, [5.0])
-    make(root)
+    take(root, {1: [5.0]})
     folder = root / "docs/results/tiny"
     reports = folder / "reports.csv"
     record = json.loads((folder / "record.json").read_text())
@@ -434,8 +427,7 @@ def test_damaged_reports_are_refused_with_a_remedy(project, damage):
 
 def test_a_run_whose_reports_the_record_lacks_is_not_lost_because_others_have_come_further(project):
     root = project()
-    write_run(root, 1, [5.0])
-    make(root)
+    take(root, {1: [5.0]})
     folder = root / "docs/results/tiny"
     record = json.loads((folder / "record.json").read_text())
     del record["files"]["reports.csv"]
@@ -451,38 +443,12 @@ def test_a_run_whose_reports_the_record_lacks_is_not_lost_because_others_have_co
     )
 
 
-def test_a_run_as_planned_is_not_replaced_by_one_with_other_settings(project):
-    root = project()
-    write_run(root, 1, [5.0])
-    make(root)
-    shutil.rmtree(root / "results")
-    write_run(root, 1, [7.0], mutation_power=0.5)
-    make(root)
-    assert "GA, small: 5<br>" in row(root)
-    make(root, replaces=True)
-    assert "GA, small: 7<br>" in row(root)
-
-
-def test_a_finished_record_of_other_settings_is_only_replaced_by_finished_runs(project):
-    root = project()
-    write_run(root, 1, [5.0], mutation_power=0.5)
-    make(root)
-    shutil.rmtree(root / "results")
-    write_run(root, 1, [1.0], frames=100, finished=False)
-    said = make(root)
-    assert any("ga/pong/small/1 has come to 100 frames, but the record has 1,000" in sentence for sentence in said)
-    shutil.rmtree(root / "results")
-    write_run(root, 1, [7.0])
-    make(root)
-    assert "GA, small: 7<br>" in row(root)
-
-
 def test_scores_at_equal_hours_end_where_the_quickest_run_ends(project):
     root = project({"shows": ["scores", "scores_at_equal_hours"]})
     write_run(root, 1, [1.0, 2.0])  # half an hour of the processor
     write_run(root, 2, [3.0, 4.0, 50.0, 60.0])  # an hour
     make(root)
-    record = read_record(root / "docs/results/tiny")
+    record = record_of(root)
     assert record.hours == {"pong": 0.5}
     assert "GA, small: 31 [" in row(root)  # (2 + 60) / 2
     assert "![The same over hours](tiny/figure_hours.png)" in page(root)
@@ -494,8 +460,7 @@ def test_equal_hours_say_when_machines_differ_or_are_not_known(project):
     root = project({"shows": ["scores_at_equal_hours"]})
     for number in (1, 2):
         write_run(root, number, [1.0, 2.0])
-    write_run(root, 3, [1.0], frames=500, finished=False)
-    make(root)
+    take(root, {3: [1.0]}, frames=500, finished=False)
     folder = root / "docs/results/tiny"
     claim, record = read_claims(root)["tiny"], read_record(folder)
 
@@ -503,7 +468,7 @@ def test_equal_hours_say_when_machines_differ_or_are_not_known(project):
         runs = [run.model_copy(update={"machine": name}) for run, name in zip(record.runs, machines, strict=True)]
         known = {name: {"processor": name} for name in machines if name}
         now = record.model_copy(update={"runs": runs, "machines": known})
-        return shown_of_record(claim, now, folder, budgets={}, labels={})[0].title
+        return tables_of_record(claim, now, folder, budgets={}, labels={})[0].title
 
     known = title("First", "First", None)  # the unfinished run is not in the table
     assert known == "At equal processor hours, with tests (Pong 0.5 h)"
@@ -523,7 +488,7 @@ def test_a_run_whose_time_is_only_known_at_first_has_no_part_in_equal_hours_and_
         del report["ProcessorTimeTotal"]  # it continued on a Dask cluster
     log.write_text("".join(json.dumps(report) + "\n" for report in reports))
     make(root)
-    assert read_record(root / "docs/results/tiny").hours == {"pong": 0.5}
+    assert record_of(root).hours == {"pong": 0.5}
     assert "or a processor time in the log: 1 of 2 runs of GA, small in Pong" in page(root)
 
 
@@ -531,9 +496,8 @@ def test_scores_at_equal_frames_end_where_the_shortest_run_ends_and_unfinished_r
     root = project({"shows": ["scores_at_equal_frames", "comparison", "scores"]})
     write_run(root, 1, [1.0, 2.0, 3.0], frames=3000)
     write_run(root, 2, [5.0, 7.0], frames=2000)
-    write_run(root, 3, [100.0], frames=500, finished=False)
-    make(root)
-    assert read_record(root / "docs/results/tiny").frames == {"pong": 2000}
+    take(root, {3: [100.0]}, frames=500, finished=False)
+    assert record_of(root).frames == {"pong": 2000}
     assert "GA, small: 4.5 [" in row(root)  # (2 + 7) / 2
     equal, final = page(root).split("At equal frames of training (Pong 2k)")[1].split("Final test scores")
     assert "| 4.5 [2, 7] | 2 |" in equal
@@ -542,8 +506,7 @@ def test_scores_at_equal_frames_end_where_the_shortest_run_ends_and_unfinished_r
 
 def test_without_finished_runs_there_is_no_table_at_equal_frames_or_hours(project):
     root = project({"shows": ["scores_at_equal_frames", "scores_at_equal_hours", "comparison", "scores"]})
-    write_run(root, 1, [1.0], frames=500, finished=False)
-    make(root)
+    take(root, {1: [1.0]}, frames=500, finished=False)
     assert "At equal" not in page(root)
     assert "Final test scores" in page(root)
 
@@ -551,36 +514,25 @@ def test_without_finished_runs_there_is_no_table_at_equal_frames_or_hours(projec
 def test_words_that_are_older_than_the_results_are_called_so(project):
     root = project({"written_for": 1})
     write_run(root, 1, [4.0])
-    write_run(root, 2, [5.0], frames=500, finished=False)
-    make(root)
+    take(root, {2: [5.0]}, frames=500, finished=False)
     assert "These words" not in page(root)
-    write_run(root, 3, [5.0])
-    make(root)
+    take(root, {3: [5.0]})
     assert "were written for 1 finished run; now there are 2." in page(root)
 
 
-def test_fields_and_runs_that_reach_a_score_are_counted(project):
+def test_fields_are_shown_and_finished_runs_that_reach_a_score_are_counted(project):
     root = project({"fields": ["Iteration"], "reaches": 5})
-    for number, score in enumerate((4.0, 5.0, 6.0), start=1):
-        write_run(root, number, [score])
-    make(root)
-    assert "test score of 5 or more: GA in 2 of 3 runs" in row(root)
-    assert "| own score | Iteration | time |" in page(root)
-
-
-def test_unfinished_runs_do_not_fail_to_reach_a_score(project):
-    root = project({"reaches": 5})
     write_run(root, 1, [6.0])
-    write_run(root, 2, [4.0], frames=500, finished=False)
-    make(root)
+    take(root, {2: [4.0]}, frames=500, finished=False)
     assert "test score of 5 or more: GA in 1 of 1 run" in row(root)
+    take(root, {3: [4.9]})
+    assert "test score of 5 or more: GA in 1 of 2 runs" in row(root)
+    assert "| own score | Iteration | time |" in page(root)
 
 
 def test_agents_have_the_label_that_the_configuration_has_now(project):
     root = project({"reaches": 5, "highest": 20})
-    for number in (1, 2):
-        write_run(root, number, [6.0])
-    make(root)
+    take(root, {number: [6.0] for number in (1, 2)})
     assert "GA, small: 6 [6, 6] of 20" in row(root)
     changed = json.loads(json.dumps(CONFIG))
     changed["experiments"]["learnt"]["label"] = "weak"
@@ -631,10 +583,8 @@ def test_a_label_that_two_settings_get_later_does_not_make_them_one(project):
 
 def test_runs_that_were_played_differently_are_not_counted_as_one_agent(project):
     root = project({"shows": ["elites"]})
-    for number in (1, 2):
-        write_run(root, number, [10.0])
-    make(root)
-    record = read_record(root / "docs/results/tiny")
+    take(root, {number: [10.0] for number in (1, 2)})
+    record = record_of(root)
     sticky = record.facts[record.runs[0].facts] | {"protocol_sticky_probability": "0.25"}
     runs = [record.runs[0], record.runs[1].model_copy(update={"facts": "sticky"})]
     both = record.model_copy(update={"runs": runs, "facts": record.facts | {"sticky": sticky}})
@@ -674,7 +624,7 @@ def test_games_without_a_zero_have_no_share_whatever_came_out():
     honest = elites("Skiing", [-8.0] * 5, [-10.0] * 5)
     venture = elites("Venture", [10.0, 0.0, 200.0], [0.0, 0.0, 190.0])
     amidar = elites("Amidar", [12.0] * 5, [10.0] * 5)
-    shown = shown_elites(pd.concat([lucky, honest, venture, amidar]))
+    shown = elite_table(pd.concat([lucky, honest, venture, amidar]))
     assert [(cells[0], *cells[4:]) for cells in shown.rows] == [
         ("Pong", "22 [22, 22]", "–"),
         ("Skiing", "2 [2, 2]", "–"),
@@ -683,19 +633,19 @@ def test_games_without_a_zero_have_no_share_whatever_came_out():
         ("all", "", "+20.0% [+20.0%, +20.0%]"),
     ]
     assert shown.title.endswith(", all of them without Pong; Skiing; Venture")
-    nothing = shown_elites(elites("Amidar", [2.0, 1.0], 0.0))
+    nothing = elite_table(elites("Amidar", [2.0, 1.0], 0.0))
     assert (list(nothing.rows), nothing.brief) == ([("Amidar", "2", "1.5", "0", "1.5 [1, 2]", "–")], [])
 
 
 def test_intervals_of_elites_from_few_runs_are_called_narrow():
-    assert shown_elites(elites("Amidar", [2.0] * 4, [1.0] * 4)).is_narrow
-    assert not shown_elites(elites("Amidar", [2.0] * 5, [1.0] * 5)).is_narrow
+    assert elite_table(elites("Amidar", [2.0] * 4, [1.0] * 4)).is_narrow
+    assert not elite_table(elites("Amidar", [2.0] * 5, [1.0] * 5)).is_narrow
 
 
 def test_elites_are_apart_by_the_number_of_their_validation_episodes():
     few = elites("Amidar", [3.0, 3.0], [2.0, 2.0], episodes=[10, 5])
     many = elites("Asterix", [11.0] * 4, [10.0] * 4, episodes=30)
-    shown = shown_elites(pd.concat([many, few]))
+    shown = elite_table(pd.concat([many, few]))
     assert shown.brief == [
         "reported +50.0% [+50.0%, +50.0%] above the test after 5 validation episodes, 2 runs",
         "reported +10.0% [+10.0%, +10.0%] above the test after 30 validation episodes, 4 runs",
@@ -705,17 +655,17 @@ def test_elites_are_apart_by_the_number_of_their_validation_episodes():
 def test_over_all_sources_of_elites_each_counts_once_and_runs_stay_in_theirs():
     one = elites("Amidar", [2.0, 2.0], [1.0, 1.0])
     other = elites("Asterix", [12.0] * 4, [10.0] * 4)
-    assert shown_elites(pd.concat([one, other])).rows[-1] == ("all", "6", "", "", "", "+60.0% [+60.0%, +60.0%]")
+    assert elite_table(pd.concat([one, other])).rows[-1] == ("all", "6", "", "", "", "+60.0% [+60.0%, +60.0%]")
 
 
 def test_sources_of_elites_with_one_run_do_not_take_the_interval_of_all():
     one = elites("Amidar", [2.0], [1.0])
     other = elites("Asterix", [12.0] * 4, [10.0] * 4)
-    shown = shown_elites(pd.concat([one, other]))
+    shown = elite_table(pd.concat([one, other]))
     assert shown.rows[0] == ("Amidar", "1", "2", "1", "1", "+100.0%")
     assert shown.rows[-1] == ("all", "4", "", "", "", "+20.0% [+20.0%, +20.0%]")
     assert shown.title.endswith(", all of them without Amidar")
-    assert shown_elites(one).rows[-1] == ("all", "1", "", "", "", "+100.0%")
+    assert elite_table(one).rows[-1] == ("all", "1", "", "", "", "+100.0%")
 
 
 @pytest.mark.parametrize(("rule", "score"), [("validated", 22.0), ("racing", 16.5), ("carried", 16.5)])
@@ -724,11 +674,11 @@ def test_the_own_score_is_that_of_the_elite_that_was_tested(project, rule, score
     root = project()
     write_run(root, 1, [10.0, 20.0, 15.0], elite_rule=rule)  # reported 11, 22, 16.5
     make(root)
-    assert read_record(root / "docs/results/tiny").runs[0].score == pytest.approx(score)
+    assert record_of(root).runs[0].score == pytest.approx(score)
     write_run(root, 2, [10.0], elite_rule=rule)
     shutil.rmtree(root / "results" / "tiny" / "runs" / "ga" / "pong" / "small" / "1")
     make(root)  # run 1 is in the record only
-    assert read_record(root / "docs/results/tiny").runs[0].score == pytest.approx(score)
+    assert record_of(root).runs[0].score == pytest.approx(score)
 
 
 @pytest.mark.parametrize(("algo", "score"), [("nsr_es", -5.0), ("es", -20.0)])
@@ -741,9 +691,8 @@ def test_the_own_score_of_novelty_search_is_that_of_its_best_agent(algo, score):
 def test_runs_in_stages_have_no_elites_because_their_test_has_other_stages(project):
     root = project()
     write_run(root, 1, [10.0])
-    write_run(root, 2, [20.0])
-    make(root)
-    record = read_record(root / "docs/results/tiny")
+    take(root, {2: [20.0]})
+    record = record_of(root)
     assert len(elites_of_records({"tiny": record})) == 2
     # A run that two claims share counts once.
     assert len(elites_of_records({"tiny": record, "same": record})) == 2
@@ -753,21 +702,20 @@ def test_runs_in_stages_have_no_elites_because_their_test_has_other_stages(proje
 
 def test_an_agent_without_a_test_up_to_equal_frames_is_named(project):
     root = project({"shows": ["scores_at_equal_frames"]})
-    write_run(root, 1, [1.0, 2.0])
-    make(root)
+    take(root, {1: [1.0, 2.0]})
     folder = root / "docs/results/tiny"
     record = read_record(folder)
     late = record.runs[0].model_copy(update={"algo": "es", "model": "virtual_bn"})
     begun = late.model_copy(update={"algo": "nsr_es", "progress": 10})
     several = record.model_copy(update={"runs": [*record.runs, late, begun]})
     claim, equal = read_claims(root)["tiny"], "At equal frames of training (Pong 1k)"
-    assert shown_of_record(claim, several, folder, budgets={}, labels={})[0].title == (
+    assert tables_of_record(claim, several, folder, budgets={}, labels={})[0].title == (
         f"{equal}; without a test up to then: ES, virtual bn in Pong"
     )
     # The budgets of now count: with more to do, that run is unfinished.
-    assert shown_of_record(claim, several, folder, budgets={late.name: 10**9}, labels={})[0].title == equal
+    assert tables_of_record(claim, several, folder, budgets={late.name: 10**9}, labels={})[0].title == equal
     again = record.model_copy(update={"runs": [*record.runs, record.runs[0].model_copy(update={"run": 2})]})
-    assert shown_of_record(claim, again, folder, budgets={}, labels={})[0].title == (
+    assert tables_of_record(claim, again, folder, budgets={}, labels={})[0].title == (
         f"{equal}; without a test up to then: 1 of 2 runs of GA, small in Pong"
     )
 
@@ -782,8 +730,7 @@ def test_pairs_of_the_same_name_are_told_apart_and_say_why_they_were_not_compare
     ]
     (tmp_path / "comparison.csv").write_text("\n".join([columns, *rows]) + "\n")
     project()
-    claim = read_claims(tmp_path)["tiny"]
-    shown = read_comparison(tmp_path / "comparison.csv", claim)
+    shown = read_comparison(tmp_path / "comparison.csv")
     assert shown.brief == ["GA, large, power 0.5 better than GA, large, power 0.1 with probability 0.9 [0.8, 1]"]
     assert shown.rows[-1] == (
         "GA, large, power 0.5", "RS, large", "all games", "Left out in pong: played differently.", "–",
@@ -801,7 +748,7 @@ def test_a_single_run_says_nothing_about_the_better_agent(project, tmp_path):
     ]
     (tmp_path / "comparison.csv").write_text("\n".join([columns, *rows]) + "\n")
     project()
-    shown = read_comparison(tmp_path / "comparison.csv", read_claims(tmp_path)["tiny"])
+    shown = read_comparison(tmp_path / "comparison.csv")
     assert [cells[2:4] for cells in shown.rows] == [
         ("Pong", "1"), ("Venture", "1"), ("all games", "1"), ("–", "not known"),
     ]  # fmt: skip
@@ -847,106 +794,72 @@ def test_archives_are_related_to_the_baseline(project):
     assert (root / "docs/results/tiny/archives.csv").read_bytes() == before
 
 
-def test_archives_of_several_games_have_a_baseline_each(project, tmp_path):
-    head = "game,algo,model,runs,evaluations,qd_score,qd_score_low,qd_score_high,corrected_qd_score,coverage"
-    rows = [
-        f"{game},{algo},plain,3,600,{score},,,{score},0.1"
-        for game, algo, score in (
-            ("maze", "cma_me", 10), ("maze", "map_elites", 5), ("mario", "cma_me", 9), ("mario", "map_elites", 3),
-        )
-    ]  # fmt: skip
-    (tmp_path / "archives.csv").write_text("\n".join([head, *rows]) + "\n")
-    claim = read_claims(project({"shows": ["archives"], "baseline": "map_elites"}))["tiny"]
-    shown = read_archives(tmp_path / "archives.csv", claim)
+@pytest.fixture
+def ratios(project, tmp_path):
+    """Reads archives: rows of game, algo, model, runs, evaluations, score and settings; and scores of known runs."""
+
+    def read(rows, scores=None):
+        names = ["game", "algo", "model", "runs", "evaluations", "qd_score", "settings"]
+        table = pd.DataFrame(rows, columns=names)
+        table = table.assign(corrected_qd_score=4, coverage=0.1, qd_score_low=None, qd_score_high=None)
+        table.to_csv(tmp_path / "archives.csv", index=False)
+        common = {"game": "maze", "protocol": "p", "unit": "evaluations", "facts": "0"}
+        runs = [
+            RecordedRun(**common, algo=algo, model=model, run=run, score=score, progress=spent, budget=spent)
+            for (algo, model, spent), each in (scores or {}).items()
+            for run, score in enumerate(each, 1)
+        ]
+        claim = read_claims(project({"shows": ["archives"], "baseline": "map_elites"}))["tiny"]
+        return read_archives(tmp_path / "archives.csv", claim, runs)
+
+    return read
+
+
+def test_archives_of_several_games_have_a_baseline_each(ratios):
+    scores = (("maze", "cma_me", 10), ("maze", "map_elites", 5), ("mario", "cma_me", 9), ("mario", "map_elites", 3))
+    shown = ratios([(game, algo, "plain", 3, 600, score, "x") for game, algo, score in scores])
     assert [row[4] for row in shown.rows] == ["2.00", "1.00", "3.00", "1.00"]
     assert len({row[0] for row in shown.rows}) == 4
 
 
-def test_a_search_is_related_to_the_baseline_with_as_many_evaluations(project, tmp_path):
-    head = "game,algo,model,runs,evaluations,qd_score,qd_score_low,qd_score_high,corrected_qd_score,coverage"
-    rows = [
-        f"maze,{algo},plain,2,{evaluations},{score},,,{score},0.1"
-        for algo, evaluations, score in (("cma_me", 600, 6), ("map_elites", 600, 3), ("map_elites", 900, 9))
-    ]
-    (tmp_path / "archives.csv").write_text("\n".join([head, *rows]) + "\n")
-    claim = read_claims(project({"shows": ["archives"], "baseline": "map_elites"}))["tiny"]
-    common = {"game": "maze", "protocol": "p", "unit": "evaluations", "model": "plain", "facts": "0"}
-    runs = [
-        TakenRun(**common, algo=algo, run=run, score=score, progress=evaluations, budget=evaluations)
-        for algo, evaluations, score, run in (
-            ("cma_me", 600, 6, 1), ("cma_me", 600, 6, 2), ("map_elites", 600, 3, 1), ("map_elites", 600, 3, 2),
-            ("map_elites", 900, 9, 3), ("map_elites", 900, 9, 4),
-        )
-    ]  # fmt: skip
-    shown = read_archives(tmp_path / "archives.csv", claim, runs)
+def test_a_search_is_related_to_the_baseline_with_as_many_evaluations(ratios):
+    means = {("cma_me", 600): 6, ("map_elites", 600): 3, ("map_elites", 900): 9}
+    rows = [("maze", algo, "plain", 2, spent, score, "x") for (algo, spent), score in means.items()]
+    shown = ratios(rows, {(algo, "plain", spent): (score, score) for (algo, spent), score in means.items()})
     assert [row[4] for row in shown.rows] == ["2.00 [2.00, 2.00]", "1.00", "1.00"]
 
 
-def test_ratios_have_intervals_where_the_runs_are_known(project, tmp_path):
-    head = "game,algo,model,runs,evaluations,qd_score,qd_score_low,qd_score_high,corrected_qd_score,coverage"
-    (tmp_path / "archives.csv").write_text(
-        f"{head}\nmaze,dsage,full,3,6,4,,,4,0.1\nmaze,map_elites,plain,3,6,2,,,2,0.1\n"
-    )
-    claim = read_claims(project({"shows": ["archives"], "baseline": "map_elites"}))["tiny"]
-    common = {"game": "maze", "protocol": "p", "unit": "evaluations", "progress": 6, "budget": 6, "facts": "0"}
-    scores = {("dsage", "full"): (2, 4, 6), ("map_elites", "plain"): (2, 2, 2), ("dsage", "basic"): (900, 900, 900)}
-    runs = [
-        TakenRun(**common, algo=algo, model=model, run=run, score=score)
-        for (algo, model), each in scores.items()
-        for run, score in enumerate(each, 1)
-    ]
+def test_ratios_have_intervals_where_the_runs_are_known(ratios):
+    rows = [("maze", "dsage", "full", 3, 6, 4, "x"), ("maze", "map_elites", "plain", 3, 6, 2, "x")]
+    own, base, other = ("dsage", "full", 6), ("map_elites", "plain", 6), ("dsage", "basic", 6)
+    scores = {own: (2, 4, 6), base: (2, 2, 2), other: (900, 900, 900)}
     # Three equal draws of the lowest of three have a probability of 1/27, which is more than 2.5 %.
-    shown = read_archives(tmp_path / "archives.csv", claim, runs)
+    shown = ratios(rows, scores)
     assert [row[4] for row in shown.rows] == ["2.00 [1.00, 3.00]", "1.00"]
     assert "ratio 2.00 [1.00, 3.00]" in shown.brief[0]
     assert shown.head[4] == "ratio to MAP-Elites [95 %]"
-    nothing = [run.model_copy(update={"score": 0.0}) if run.algo == "map_elites" else run for run in runs]
-    for few in (runs[::3], nothing):
-        shown = read_archives(tmp_path / "archives.csv", claim, few)
+    for unknown in ({own: (2,), base: (2,)}, scores | {base: (0, 0, 0)}):
+        shown = ratios(rows, unknown)
         assert ([row[4] for row in shown.rows], shown.head[4]) == (["2.00", "1.00"], "ratio to MAP-Elites")
 
 
-def test_a_ratio_has_no_interval_of_other_runs_than_its_own(project, tmp_path):
-    head = "game,algo,model,settings,runs,evaluations,qd_score,qd_score_low,qd_score_high,corrected_qd_score,coverage"
-    rows = [
-        "maze,dsage,full,x,3,6,100,,,4,0.1",
-        "maze,dsage,full,y,3,6,200,,,4,0.1",
-        "maze,map_elites,plain,,3,6,50,,,2,0.1",
-    ]
-    (tmp_path / "archives.csv").write_text("\n".join([head, *rows]) + "\n")
-    claim = read_claims(project({"shows": ["archives"], "baseline": "map_elites"}))["tiny"]
-    common = {"game": "maze", "protocol": "p", "unit": "evaluations", "progress": 6, "budget": 6, "facts": "0"}
-    scores = {("dsage", "full"): (99, 100, 101, 199, 200, 201), ("map_elites", "plain"): (49, 50, 51)}
-    runs = [
-        TakenRun(**common, algo=algo, model=model, run=run, score=score)
-        for (algo, model), each in scores.items()
-        for run, score in enumerate(each, 1)
-    ]
-    shown = read_archives(tmp_path / "archives.csv", claim, runs)
+def test_a_ratio_has_no_interval_of_other_runs_than_its_own(ratios):
+    rows = [("maze", "dsage", "full", 3, 6, score, settings) for score, settings in ((100, "x"), (200, "y"))]
+    both = {("dsage", "full", 6): (99, 100, 101, 199, 200, 201), ("map_elites", "plain", 6): (49, 50, 51)}
+    shown = ratios([*rows, ("maze", "map_elites", "plain", 3, 6, 50, "")], both)
     assert [row[4] for row in shown.rows] == ["2.00", "4.00", "1.00"]
 
 
 def test_a_finished_run_hides_no_unfinished_one_of_other_settings():
     def run(number, progress, settings):
-        taken = TakenRun(
+        taken = RecordedRun(
             algo="ga", game="pong", model="small", run=number, protocol="p", unit="frames",
             progress=progress, budget=100, facts="0",
         )  # fmt: skip
-        return GatheredRun(taken, {"settings": settings}, Path("table"), 100, True, None, {})
+        return ClaimRun(taken, {"settings": settings}, Path("table"), 100, True, None, {})
 
     done, late, other = run(1, 100, "a"), run(2, 90, "a"), run(101, 90, "b")
     assert runs_that_count([done, late, other]) == [done, other]
-
-
-def test_runs_without_times_have_no_part_in_equal_hours():
-    rows = [("pong", 1, 3600.0), ("pong", 2, None), ("pong", 3, 60.0), ("pong", 3, None), ("skiing", 1, None)]
-    metrics = pd.DataFrame(
-        [{"algo": "ga", "game": game, "model": "small", "run": run, "protocol": "uber2018",
-          "ProcessorTimeTotal": seconds} for game, run, seconds in rows]
-    )  # fmt: skip
-    early, hours = at_equal_hours(metrics)
-    assert hours == {"pong": 1.0}
-    assert early[["game", "run"]].to_numpy().tolist() == [["pong", 1]]
 
 
 def test_one_game_over_and_over_has_no_interval(tmp_path):
@@ -955,7 +868,7 @@ def test_one_game_over_and_over_has_no_interval(tmp_path):
     record = {"game": "hard_maze", "model": "simple", "protocol": protocol, "episodes": episodes}
     (tmp_path / "evaluation.json").write_text(json.dumps(record))
     earlier = Earlier(kind="evaluation", table="evaluation.json", how="one run", note="None.")
-    assert "[" not in shown_of_earlier(earlier, None, tmp_path).rows[0][3]
+    assert "[" not in earlier_table(earlier, None, tmp_path).rows[0][3]
 
 
 def test_imported_genomes_have_intervals_over_episodes(project):
@@ -984,62 +897,38 @@ def test_imported_genomes_have_intervals_over_episodes(project):
     assert "Fewer than five runs" not in page(root)  # the interval is over episodes
 
 
-# ---- marks
+# ---- caveats
 
 
-def test_a_record_of_other_settings_is_marked_with_what_differs(project):
+@pytest.mark.parametrize(
+    ("made", "planned", "caveat", "sentence"),
+    [
+        ({"population_size": 10}, {}, "made with other settings", "population_size was 10, is now 20"),
+        ({}, {"frames": 400}, "a larger budget than now", "ga/pong/small/3 had 1,000 frames, now 400."),
+        ({}, {"frames": 4000}, "3 of 3 runs unfinished, the least at 25%", "small/1 at 1,000 of 4,000 frames"),
+        ({}, {"protocol": "machado2018"}, "made with other settings", "sticky probability was 0, is now 0.25"),
+        ({"version": "0.0.7"}, {}, "made by 0.0.7", f"Made by 0.0.7; this is version {__version__}."),
+    ],
+)
+def test_what_differs_from_the_configuration_and_version_of_now_is_said(project, made, planned, caveat, sentence):
     root = project()
-    for number in (1, 2, 3):
-        write_run(root, number, [1.0], population_size=10)
-    make(root)
-    assert "**made with other settings**" in row(root)
-    assert "population_size was 10, is now 20" in page(root)
-
-
-def test_a_run_that_was_trained_for_longer_than_planned_now_is_marked(project):
-    root = project()
-    for number in (1, 2, 3):
-        write_run(root, number, [1.0])
-    shorter = json.loads(json.dumps(CONFIG))
-    shorter["experiments"]["learnt"]["overrides"] |= {"frames": 400}
-    project(config=shorter)
-    make(root)
-    assert "**a larger budget than now**" in row(root)
-    assert "ga/pong/small/3 had 1,000 frames, now 400." in page(root)
-
-
-def test_a_configuration_that_changes_marks_the_record(project):
-    root = project()
-    for number in (1, 2, 3):
-        write_run(root, number, [1.0])
-    make(root)
-    assert "**" not in row(root).split("|")[3]
+    take(root, {number: [1.0] for number in (1, 2, 3)}, **made)
     changed = json.loads(json.dumps(CONFIG))
-    changed["experiments"]["learnt"]["overrides"] |= {"frames": 4000, "protocol": "machado2018"}
+    changed["experiments"]["learnt"]["overrides"] |= planned
     project(config=changed)
-    pages = render(root)["docs/results/tiny.md"]
-    assert "sticky probability was 0, is now 0.25" in pages
-    assert "ga/pong/small/1 at 1,000 of 4,000 frames" in pages
+    write_pages(root)
+    assert f"**{caveat}**" in row(root)
+    assert sentence in page(root)
 
 
-def test_a_record_of_another_version_is_marked(project):
+def test_results_of_before_are_shown_as_such(project):
+    earlier = {"kind": "scores", "table": "config/before.csv", "how": "1 run, two cores", "note": "One run."}
     root = project()
-    for number in (1, 2, 3):
-        write_run(root, number, [1.0], version="0.0.7")
-    make(root)
-    assert "**made by 0.0.7**" in row(root)
-    assert f"Made by 0.0.7; this is version {__version__}." in page(root)
-
-
-def test_results_without_records_are_shown_as_such(project):
-    earlier = {
-        "kind": "training", "table": "config/before.csv", "how": "1 run, two cores", "note": "One run.",
-    }  # fmt: skip
-    root = project()
-    (root / "config" / "before.csv").write_text("frames,score,score_episodes\n1000,-20.5,100\n2000,-7.14,100\n")
+    names = "algo,game,model,protocol,runs,frames,score_mean,score_mean_low,score_mean_high\n"
+    (root / "config" / "before.csv").write_text(f"{names}ga,pong,large,uber2018,1,2000,-7.14,,\n")
     project({"earlier": [earlier]})
     make(root)
-    assert "*made before records were kept:*<br>-7.14 in training, after 2k frames; no test" in row(root)
+    assert "*made before records were kept:*<br>GA, large: -7.14" in row(root)
     assert "1 run, two cores" in row(root)
     assert "## Made before records were kept" in page(root)
 
@@ -1047,24 +936,20 @@ def test_results_without_records_are_shown_as_such(project):
 # ---- bad input
 
 
-def test_a_claim_without_a_source_is_refused(project):
-    root = project({"published": [{"value": "18", "what": "after a billion frames"}]})
-    with pytest.raises(NeurozooError, match=r"claims\.tiny\.published\[0\]: the key 'source' is missing\. Write who"):
-        read_claims(root)
-
-
-def test_an_unknown_configuration_is_refused(project):
-    root = project({"configuration": "config/tyni.yaml"})
-    with pytest.raises(NeurozooError, match=r"claims\.tiny\.configuration: the file config/tyni\.yaml is missing"):
-        read_claims(root)
-
-
-def test_a_claim_with_neither_configuration_nor_command_is_refused(project):
-    root = project({"configuration": ""})
-    with pytest.raises(
-        NeurozooError, match="should have a configuration, or a command that repeats it, but has neither"
-    ):
-        read_claims(root)
+@pytest.mark.parametrize(
+    ("claim", "sentence"),
+    [
+        (
+            {"published": [{"value": "18", "what": "points"}]},
+            r"published\[0\]: the key 'source' is missing\. Write who",
+        ),
+        ({"configuration": "config/tyni.yaml"}, r"configuration: the file config/tyni\.yaml is missing"),
+        ({"configuration": ""}, "should have a configuration, or a command that repeats it, but has neither"),
+    ],
+)
+def test_an_incomplete_claim_is_refused(project, claim, sentence):
+    with pytest.raises(NeurozooError, match=rf"claims\.tiny.*{sentence}"):
+        read_claims(project(claim))
 
 
 def test_an_unknown_claim_is_refused_with_the_most_similar_one(project):
@@ -1079,28 +964,21 @@ def test_an_unknown_claim_is_refused_with_the_most_similar_one(project):
         (lambda folder: (folder / "record.json").write_text("{}"), "the key 'claim' is missing"),
         (lambda folder: (folder / "scores.csv").write_text("algo\n"), "scores.csv is not the file that record.json"),
         (lambda folder: (folder / "scores.csv").unlink(), "scores.csv is missing, but record.json names it"),
+        (
+            lambda folder: (folder / "record.json").write_text(
+                (folder / "record.json").read_text().replace('"scores.csv"', '"../book.yaml"')
+            ),
+            "should be the name of a file beside it",
+        ),
     ],
 )
 def test_a_damaged_record_is_refused_with_a_remedy(project, damage, sentence):
     root = project()
-    write_run(root, 1, [1.0])
-    make(root)
+    take(root, {1: [1.0]})
     damage(root / "docs" / "results" / "tiny")
     with pytest.raises(NeurozooError, match=sentence) as error:
         render(root)
     assert "git checkout" in str(error.value)
-
-
-def test_a_record_names_only_files_beside_it(project):
-    root = project()
-    write_run(root, 1, [1.0])
-    make(root)
-    path = root / "docs" / "results" / "tiny" / "record.json"
-    record = json.loads(path.read_text())
-    record["files"] = {"../book.yaml": "0" * 64}
-    path.write_text(json.dumps(record))
-    with pytest.raises(NeurozooError, match="should be the name of a file beside it"):
-        render(root)
 
 
 def test_a_folder_with_another_run_is_refused(project):
@@ -1120,7 +998,7 @@ def test_the_command_checks_the_pages(project, monkeypatch, capsys):
     root = project()
     monkeypatch.chdir(root)
     parser = argparse.ArgumentParser()
-    add_book_command(parser.add_subparsers())
+    add_commands(parser.add_subparsers())
     check = parser.parse_args(["book", "--check"])
     with pytest.raises(NeurozooError, match=r"The book is out of date: docs/results/README\.md"):
         check.command(check)

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from neurozoo.__main__ import main
 from neurozoo.cli.arguments import (
-    add_settings,
+    add,
     check_outputs,
     check_run_dirs,
     chosen,
@@ -36,7 +36,7 @@ def test_a_setting_is_a_number_or_yaml(text, value):
 
 def test_the_last_of_two_values_of_a_setting_counts():
     parser = argparse.ArgumentParser()
-    add_settings(parser)
+    add(parser, "set")
     options = parser.parse_args(["--set", "frames=1e3", "-s", "note=a=b", "-s", "frames=2e3"])
     assert read_overrides(options) == {"frames": 2000, "note": "a=b"}
     with pytest.raises(NeurozooError, match=r"--set 'frames' has no value\. Write NAME=VALUE"):

@@ -54,12 +54,12 @@ def run_dirs(tmp_path, monkeypatch):
         columns = {"predicted": predicted, "walls": np.float32([1, 63, 130]), "path_length": np.float32([5, 10, 648])}
         write_levels(folder / "levels.parquet", columns)
         folders.append(folder)
-    facts = {name: {"game": "maze", "algo": a, "model": m} for name, a, m in (("0", "dsage", "full"),)}
-    monkeypatch.setattr(
-        archive_comparison,
-        "read_run_result",
-        lambda folder: facts["0"] if folder.name != "2" else {"game": "maze", "algo": "map_elites", "model": "plain"},
-    )
+
+    def result(folder):
+        algo, model = ("map_elites", "plain") if folder.name == "2" else ("dsage", "full")
+        return {"game": "maze", "algo": algo, "model": model}
+
+    monkeypatch.setattr(archive_comparison, "read_run_result", result)
     return folders
 
 

@@ -24,20 +24,9 @@ from neurozoo.training.identity import run_facts
 
 
 def run_of(frames, scores, *, game="pong", model="large", run=1, algo="ga", protocol="uber2018", settings="5e77"):
-    return pd.DataFrame(
-        {
-            "settings": settings,
-            "protocol_frame_skip": "4",
-            "evaluation_action_rule": "greedy",
-            "algo": algo,
-            "game": game,
-            "model": model,
-            "run": run,
-            "protocol": protocol,
-            "frames": frames,
-            "score": scores,
-        }
-    )
+    facts = {"settings": settings, "protocol_frame_skip": "4", "evaluation_action_rule": "greedy"}
+    identity = {"algo": algo, "game": game, "model": model, "run": run, "protocol": protocol}
+    return pd.DataFrame({**facts, **identity, "frames": frames, "score": scores})
 
 
 def small():
@@ -50,11 +39,6 @@ def test_test_scores_and_own_scores_share_no_curve():
     reports, _ = plots._labelled(pd.concat([tested, other], ignore_index=True), "model")
     curves = median_curves(reports, interval="none", confidence=0.95, seed=0)
     assert curves.groupby("curve")["median"].last().to_dict() == {"large": 7.0, "large, own score": 21.0}
-
-
-def test_curves_over_hours_need_times(tmp_path):
-    with pytest.raises(NeurozooError, match="no ProcessorTimeTotal"):
-        plot_learning_curves(small(), [tmp_path / "curves.png"], over="hours")
 
 
 def test_a_long_legend_has_several_rows_and_each_game_its_frames_where_they_differ(tmp_path):
@@ -87,7 +71,7 @@ def test_every_format_has_the_same_bytes_each_time(tmp_path):
 
 def drawn(table, tmp_path, **settings):
     """Plots and returns the figure that was saved."""
-    with mock.patch.object(plots, "save_figure", wraps=plots.save_figure) as save:
+    with mock.patch.object(plots.style, "save_figure", wraps=plots.style.save_figure) as save:
         plot_learning_curves(table, [tmp_path / "figure.png"], **settings)
     assert (tmp_path / "figure.png").stat().st_size > 5_000
     return save.call_args.args[0]
@@ -172,6 +156,9 @@ def test_published_curves_are_drawn_beside_ours_and_change_none_of_them(tmp_path
     colours = next(scale for scale in figure.scales if "colour" in scale.aesthetics or "color" in scale.aesthetics)
     assert colours.limits == ["large", "simple_dqn (train)"]
     assert "grey: one published run" in " ".join(figure.labels.subtitle.split())
+    other = drawn(small(), tmp_path, references=references().query("game == 'breakout'"))
+    assert layers(other) == layers(alone)
+    assert "grey" not in other.labels.subtitle
     further = drawn(small(), tmp_path, references=references(), reference_frames=1e7)
     assert tables(further)[0]["frames"].max() == 8e6
 
@@ -193,24 +180,16 @@ def test_scores_can_be_drawn_over_hours(tmp_path):
 
 
 def test_games_without_an_emulator_have_no_emulator_frames(tmp_path):
-    titles = [
-        drawn(small().assign(game=game), tmp_path).labels.x for game in ("pong", "gym.CartPole-v1", "river_crossing")
-    ]
+    games = ("pong", "gym.CartPole-v1", "river_crossing")
+    titles = [drawn(small().assign(game=game), tmp_path).labels.x for game in games]
     assert titles == ["Emulator frames", "Frames, one per step", "Frames, one per step"]
-
-
-def test_published_curves_of_other_games_leave_no_trace(tmp_path):
-    figure = drawn(small(), tmp_path, references=references().query("game == 'breakout'"))
-    assert layers(figure) == ["geom_ribbon", "geom_path", "geom_line"]
-    assert "grey" not in figure.labels.subtitle
 
 
 def test_the_figure_names_the_episodes_behind_its_scores(tmp_path):
     table = small().assign(algo="es", score_episodes=[10] * 3 + [30] * 3)
     caption = " ".join(drawn(table, tmp_path).labels.caption.split())
-    assert (
-        caption == "Protocol: uber2018. Each report's own score is the mean of 10 to 30 episodes."
-    )  # no elite was selected by it
+    # No elite was selected by it.
+    assert caption == "Protocol: uber2018. Each report's own score is the mean of 10 to 30 episodes."
     table.loc[0, "score_episodes"] = pd.NA
     assert "10 to 30 episodes, for some an unknown number." in " ".join(drawn(table, tmp_path).labels.caption.split())
 
@@ -221,21 +200,9 @@ def test_one_run_with_one_report_is_a_dot(tmp_path):
     assert "the only run; no interval is known" in " ".join(figure.labels.subtitle.split())
 
 
-def test_the_size_follows_from_the_panels(tmp_path):
-    table = pd.concat([small().assign(game=game) for game in ("pong", "ms_pacman", "skiing")], ignore_index=True)
-    figure = drawn(table, tmp_path, columns=2, panel_width=2.0, panel_height=2.5)
-    assert figure.theme.getp("figure_size")[0] == 4.0
-    assert drawn(small(), tmp_path, columns=4).theme.getp("figure_size")[0] == 3.0
-
-
 def curves_of(count):
-    return pd.concat(
-        [
-            small().assign(settings=f"s{number}", label=f"a name for the settings of number {number}")
-            for number in range(count)
-        ],
-        ignore_index=True,
-    )
+    names = [f"a name for the settings of number {number}" for number in range(count)]
+    return pd.concat([small().assign(settings=name, label=name) for name in names], ignore_index=True)
 
 
 @pytest.mark.parametrize(("count", "width", "height"), [(1, 3.0, 3.0), (3, 1.65, 1.8), (4, 3.25, 2.0), (12, 3.0, 3.0)])
@@ -299,16 +266,6 @@ def test_one_test_at_the_end_is_no_curve(tmp_path):
 def test_a_report_without_test_leaves_a_gap_in_a_tested_run(tmp_path):
     table = small().astype({"score": "Float64"}).assign(test_score=[np.nan, 2, 2, np.nan, 2, 2])
     assert drawn(table, tmp_path).data["median"].unique().tolist() == [2]
-
-
-def test_runs_of_different_settings_never_share_a_curve_and_are_named_by_what_differs(tmp_path):
-    weak, strong = (
-        small().assign(settings=key, settings_mutation_power=power, settings_population_size="100")
-        for key, power in (("a", "0.0005"), ("b", "0.5"))
-    )
-    figure = drawn(pd.concat([weak, strong.assign(run=strong["run"] + 2)], ignore_index=True), tmp_path)
-    curves = figure.data.groupby("curve", observed=True)["runs"].first().to_dict()
-    assert curves == {"large, mutation_power 0.0005": 2, "large, mutation_power 0.5": 2}
 
 
 def test_the_combinations_of_a_sweep_are_curves_named_by_its_settings_only(tmp_path):
@@ -383,6 +340,7 @@ def test_missing_scores_are_left_out(tmp_path):
         ({"colour_by": "modle"}, "did you mean 'model'"),
         ({"interval": "meen"}, "did you mean 'mean'"),
         ({"frames_axis": "lok"}, "did you mean 'log'"),
+        ({"over": "hours"}, "no ProcessorTimeTotal"),
     ],
 )
 def test_an_unknown_setting_is_answered_with_the_nearest(tmp_path, settings, message):
@@ -394,12 +352,3 @@ def test_an_unknown_format_stops_before_anything_is_drawn(tmp_path):
     with pytest.raises(NeurozooError, match="figure format 'pgn' is unknown; did you mean 'png'"):
         plot_learning_curves(small(), [tmp_path / "a.png", tmp_path / "b.pgn"])
     assert not (tmp_path / "a.png").exists()
-
-
-def test_band_and_line_are_of_the_same_statistic_by_default():
-    from inspect import signature
-
-    from neurozoo.plan.config_sections import LearningCurves
-
-    assert signature(plot_learning_curves).parameters["interval"].default == "median"
-    assert LearningCurves().interval == "median"

@@ -1,4 +1,4 @@
-"""What a run writes grows with its generations, not with their square; `benchmarks/growth.py` measures more of it."""
+"""What a run writes grows with its generations, not with their square."""
 
 import sys
 from pathlib import Path

@@ -20,24 +20,28 @@ from neurozoo.errors import plain_errors
 from neurozoo.folders import guard
 
 with plain_errors():  # the catalogue of networks, which users edit, is checked here
-    from neurozoo.cli.agents import add_agent_commands
+    from neurozoo.cli import (
+        agents,
+        benchmarks,
+        cloud,
+        comparing,
+        filters,
+        frozen_agents,
+        impala_gym,
+        logs,
+        movies_and_play,
+        results,
+        simple_dqn,
+        training,
+        worlds,
+        zoo,
+    )
     from neurozoo.cli.arguments import Parser, check_run_dirs
-    from neurozoo.cli.benchmarks import add_benchmark_commands
-    from neurozoo.cli.book import add_book_command
-    from neurozoo.cli.cloud import add_cloud_commands
-    from neurozoo.cli.comparing import add_comparing_commands
-    from neurozoo.cli.filters import add_filter_commands
-    from neurozoo.cli.frozen_agents import add_frozen_agent_commands
-    from neurozoo.cli.impala_gym import add_impala_gym_command
-    from neurozoo.cli.levels import add_level_commands
-    from neurozoo.cli.logs import add_log_commands
-    from neurozoo.cli.movies_and_play import add_movie_and_play_commands
-    from neurozoo.cli.results import add_result_commands
-    from neurozoo.cli.river import add_river_commands
-    from neurozoo.cli.settings import add_settings_command
-    from neurozoo.cli.simple_dqn import add_simple_dqn_command
-    from neurozoo.cli.training import add_training_commands
-    from neurozoo.cli.zoo import add_zoo_commands
+
+GROUPS = (
+    training, logs, agents, frozen_agents, worlds, movies_and_play, filters, zoo, benchmarks, cloud, comparing, results,
+    simple_dqn, impala_gym,
+)  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -66,25 +70,11 @@ def build_parser() -> argparse.ArgumentParser:
         prog="python -m neurozoo",
         description="Calls the functions behind the Snakemake rules. Paths are relative to the current folder.",
     )
+    parser.set_defaults(run=main)  # for commands that translate those of another program
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(required=True, metavar="command")
-    add_training_commands(commands)
-    add_settings_command(commands)
-    add_log_commands(commands)
-    add_agent_commands(commands)
-    add_frozen_agent_commands(commands)
-    add_level_commands(commands)
-    add_river_commands(commands)
-    add_movie_and_play_commands(commands)
-    add_filter_commands(commands)
-    add_zoo_commands(commands)
-    add_benchmark_commands(commands)
-    add_cloud_commands(commands)
-    add_comparing_commands(commands)
-    add_result_commands(commands)
-    add_book_command(commands)
-    add_simple_dqn_command(commands, main)
-    add_impala_gym_command(commands, main)
+    for group in GROUPS:
+        group.add_commands(commands)
     return parser
 
 

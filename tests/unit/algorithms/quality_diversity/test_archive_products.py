@@ -277,7 +277,7 @@ def test_the_figure_speaks_only_of_bands_that_it_has(tmp_path, runs, subtitle):
         for run in range(1, count + 1)
         for i, score in enumerate(scores[run], 1)
     ]
-    with mock.patch.object(archives, "save_figure") as save:
+    with mock.patch.object(archives.style, "save_figure") as save:
         archives.draw_archive_curves(pd.DataFrame(rows), [tmp_path / "curves.png"])
     assert " ".join(save.call_args.args[0].labels.subtitle.split()) == subtitle
 
@@ -345,7 +345,7 @@ def test_curves_are_only_of_runs_that_were_played_alike_for_as_long(tmp_path):
         "MAP-Elites, plain, maze, cells 256, 162, 50 evaluations": 50,
         "MAP-Elites, plain, maze, cells 256, 162, 1,000 evaluations": 1000,
     }
-    with mock.patch.object(archives, "save_figure") as save:
+    with mock.patch.object(archives.style, "save_figure") as save:
         archives.draw_archive_curves(pd.DataFrame(rows), [tmp_path / "curves.png"])
     assert "here episodes were played differently (cells)" in save.call_args.args[0].labels.caption
 
@@ -362,7 +362,7 @@ def test_settings_of_one_game_say_nothing_about_another(tmp_path, monkeypatch):
     curves = archive_curves(pd.DataFrame(rows), confidence=0.95, seed=0)
     assert set(curves["curve"]) == {"DSAGE, full"}
     figures = []
-    monkeypatch.setattr(archives, "save_figure", lambda figure, outputs: figures.append(figure))
+    monkeypatch.setattr(archives.style, "save_figure", lambda figure, outputs: figures.append(figure))
     archives.draw_archive_curves(pd.DataFrame(rows), [tmp_path / "curves.png"])
     layer = next(each for each in figures[0].layers if type(each.geom).__name__ == "geom_point")
     points = layer._data(figures[0].data)

@@ -17,34 +17,19 @@ WAYS = ("eager", "tf.function")
 
 @dataclass(frozen=True)
 class Alternative:
-    """The measured speed.
-
-    Attributes:
-        game: Game id.
-        network: Network name; `environments only` for random actions without a network.
-        way: How the models are called: `eager` as `model(observation)`, or compiled by `tf.function`; empty without a
-            network.
-        frames_per_second: Emulator frames per second of wall time.
-        frames_per_processor_second: Frames per second of processor time of all threads together.
-    """
+    """The measured speed."""
 
     game: str
-    network: str
-    way: str
-    frames_per_second: float
-    frames_per_processor_second: float
+    network: str  # `environments only` for random actions without a network
+    way: str  # `eager`: models are called as `model(observation)`, or compiled by `tf.function`
+    frames_per_second: float  # emulator frames per second of wall time
+    frames_per_processor_second: float  # per second of processor time of all threads together
 
 
 def measure_alternatives(games: Sequence[str], networks: Sequence[str], *, seconds: float) -> list[Alternative]:
-    """Plays games in ale-py's vector environment with one thread. Call it in a process with one core.
+    """Plays games in ale-py's vector environment with one thread, each for `seconds`, in a process with one core.
 
-    Args:
-        games: Atari games.
-        networks: Network names; the faster way to call each network counts.
-        seconds: Duration of each measurement.
-
-    Raises:
-        NeurozooError: A game or network is unknown.
+    The faster way to call each network counts.
     """
     found = []
     for game in games:

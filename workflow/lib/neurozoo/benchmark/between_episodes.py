@@ -15,99 +15,56 @@ from neurozoo.evaluation.native import NativeEvaluator
 from neurozoo.genomes.genome import Genome, Mutation
 from neurozoo.genomes.noise_table import open_noise_table
 
+MUTATIONS = 1000  # length of the genome: that of many generations
 UPDATES = 2  # the faster one counts: the first may have to load pages of the noise table from disk
 
 
 @dataclass(frozen=True)
 class Decoding:
-    """The cost of turning a long genome into weights.
-
-    Attributes:
-        network: Network name.
-        mutations: Length of the genome.
-        threads: Threads that decode.
-        seconds: Time from scratch, as when a run continues.
-        child_seconds: Time for a child of a parent that is in memory, as in every episode of a run.
-    """
+    """The cost of turning a long genome into weights."""
 
     network: str
-    mutations: int
+    mutations: int  # length of the genome
     threads: int
-    seconds: float
-    child_seconds: float
+    seconds: float  # from scratch, as when a run continues
+    child_seconds: float  # for a child of a parent that is in memory, as in every episode of a run
 
 
 def measure_decoding(
-    network: str,
-    game: str,
-    *,
-    threads: int,
-    ops: str | os.PathLike,
-    noise: str | os.PathLike,
-    mutations: int = 1000,
+    network: str, game: str, *, threads: int, ops: str | os.PathLike, noise: str | os.PathLike
 ) -> Decoding:
-    """Decodes a genome of many generations, and then a child of it.
-
-    Args:
-        network: Network name.
-        game: Game id; it decides the number of outputs.
-        threads: Threads that decode.
-        ops: The op library.
-        noise: The noise table.
-        mutations: Length of the genome.
-
-    Raises:
-        NeurozooError: Something is missing or unknown.
-    """
+    """Decodes a genome of many generations, and then a child of it. The game decides the number of outputs."""
     rules = protocol_of(game)
     layout = layout_of(game, network, rules)
     random = np.random.default_rng(0)
     highest = os.path.getsize(noise) // 4 - layout.parameter_count
-    indices = random.integers(highest, size=mutations + 2).tolist()
+    indices = random.integers(highest, size=MUTATIONS + 2).tolist()
     old = Genome(indices[0], tuple(Mutation(index, 0.002) for index in indices[1:-1]))
     with NativeEvaluator(ops=ops, noise=noise, layout=layout, game=game, protocol=rules, threads=threads) as evaluator:
         begin = time.perf_counter()
         evaluator.pin([old])
         middle = time.perf_counter()
         evaluator.pin([old, old.mutated(indices[-1], 0.002)])
-        return Decoding(network, mutations, threads, middle - begin, time.perf_counter() - middle)
+        return Decoding(network, MUTATIONS, threads, middle - begin, time.perf_counter() - middle)
 
 
 @dataclass(frozen=True)
 class Update:
-    """The cost of one update of evolution strategies.
-
-    Attributes:
-        network: Network name.
-        parameters: Length of the parameter vector.
-        population_size: Episodes per generation, two for each slice of noise.
-        threads: Threads that sum up.
-        seconds: Time from the scores to the new weights.
-        noise_gigabytes: Gigabytes read from the noise table: one slice for every two episodes.
-        floor_seconds: Time in which the same number of threads reads these gigabytes from memory.
-    """
+    """The cost of one update of evolution strategies."""
 
     network: str
-    parameters: int
-    population_size: int
-    threads: int
-    seconds: float
-    noise_gigabytes: float
-    floor_seconds: float
+    parameters: int  # length of the parameter vector
+    population_size: int  # episodes per generation, two for each slice of noise
+    threads: int  # that sum up
+    seconds: float  # from the scores to the new weights
+    noise_gigabytes: float  # read from the noise table: one slice for every two episodes
+    floor_seconds: float  # in which the same number of threads reads these gigabytes from memory
 
 
 def measure_update(network: str, game: str, *, threads: int, bandwidth: float, noise: str | os.PathLike) -> Update:
     """Times an update of evolution strategies, with their published settings and random scores.
 
-    Args:
-        network: Network name.
-        game: Game id; it decides the number of outputs.
-        threads: Threads that sum up.
-        bandwidth: Bytes per second that the same number of threads reads from memory.
-        noise: The noise table.
-
-    Raises:
-        NeurozooError: Something is missing or unknown.
+    `bandwidth` is how many bytes per second the same number of threads reads from memory.
     """
     rules = protocol_of(game)
     layout = layout_of(game, network, rules)

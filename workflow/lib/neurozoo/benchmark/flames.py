@@ -8,8 +8,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
-from neurozoo.benchmark.xplane import read_profile
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
 from neurozoo.errors import needing
 from neurozoo.files import write_text
 
@@ -20,15 +22,25 @@ LEAST_SHARE = 0.001  # share of the whole time below which a stack is not shown
 PYTHON = "Python"  # the thread that calls `record_flames`
 IDLE = ("Threadpool", "ExecutorDone", "end: ")  # TensorFlow's events that are not work
 
+# What TensorFlow's profiler writes: the messages of xplane.proto (openxla/xla, xla/tsl/profiler/protobuf), with the
+# fields that we read. TensorFlow has classes for them, but in private modules that have moved before.
+_PACKAGE = "neurozoo.xplane"
+_KIND = descriptor_pb2.FieldDescriptorProto
+_FIELDS: dict[str, list[tuple[str, int, str]]] = {  # name, number, and type: a message's name begins with a capital
+    "XSpace": [("planes", 1, "XPlane*")],
+    "XPlane": [("name", 2, "text"), ("lines", 3, "XLine*"), ("event_metadata", 4, "Named*")],
+    "Named": [("key", 1, "number"), ("value", 2, "XEventMetadata")],  # an entry of a map
+    "XEventMetadata": [("id", 1, "number"), ("name", 2, "text")],
+    "XLine": [("name", 2, "text"), ("events", 4, "XEvent*")],
+    "XEvent": [("metadata_id", 1, "number"), ("offset_ps", 2, "number"), ("duration_ps", 3, "number")],
+}
+
 
 def record_flames(run: Callable[[], object]) -> dict[Stack, float]:
     """Calls a function and records where its time goes.
 
     Python's threads are sampled every two milliseconds, whether they wait or not. TensorFlow's own profiler traces its
     threads, operation by operation. Emulator threads are not recorded; Python's wait for them is.
-
-    Args:
-        run: The function.
 
     Returns:
         Seconds by stack. The seconds of longer stacks that begin with it are not included. The first name is the
@@ -37,49 +49,36 @@ def record_flames(run: Callable[[], object]) -> dict[Stack, float]:
     import tensorflow as tf
 
     seconds: dict[Stack, float] = defaultdict(float)
+    ended, depth = threading.Event(), len(list(_frames(sys._getframe())))
+    sampler = threading.Thread(target=_sample, args=(seconds, threading.get_ident(), depth, ended), daemon=True)
     with TemporaryDirectory() as folder:
         options = tf.profiler.experimental.ProfilerOptions(host_tracer_level=2, python_tracer_level=0)
-        with _Sampler(seconds):
-            tf.profiler.experimental.start(folder, options=options)
-            try:
-                run()
-            finally:
-                tf.profiler.experimental.stop()
+        sampler.start()
+        tf.profiler.experimental.start(folder, options=options)
+        try:
+            run()
+        finally:
+            tf.profiler.experimental.stop()
+            ended.set()
+            sampler.join()
         for path in Path(folder).rglob("*.xplane.pb"):
             for stack, own in _traced(path.read_bytes()):
                 seconds[stack] += own
     return dict(seconds)
 
 
-class _Sampler:
-    """A context manager that samples Python's threads into a dictionary; the caller's stack starts here."""
-
-    def __init__(self, seconds: dict[Stack, float]) -> None:
-        self._seconds = seconds
-        self._ended = threading.Event()
-        self._watched = threading.get_ident()
-        self._thread = threading.Thread(target=self._sample, daemon=True)
-
-    def __enter__(self) -> "_Sampler":
-        self._depth = len(list(_frames(sys._getframe(1))))
-        self._thread.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._ended.set()
-        self._thread.join()
-
-    def _sample(self) -> None:
-        before = time.perf_counter()
-        while not self._ended.wait(INTERVAL):
-            now = time.perf_counter()
-            threads = {thread.ident: thread.name for thread in threading.enumerate() if thread is not self._thread}
-            for number, frame in sys._current_frames().items():
-                if number == self._watched:
-                    self._seconds[PYTHON, *list(_frames(frame))[self._depth :]] += now - before
-                elif number in threads:
-                    self._seconds[f"Python: {threads[number]}", *_frames(frame)] += now - before
-            before = now
+def _sample(seconds: dict[Stack, float], watched: int, depth: int, ended: threading.Event) -> None:
+    """Samples Python's threads until the end; the stacks of the one that is watched start at a depth."""
+    before = time.perf_counter()
+    while not ended.wait(INTERVAL):
+        now = time.perf_counter()
+        threads = {each.ident: each.name for each in threading.enumerate() if each is not threading.current_thread()}
+        for number, frame in sys._current_frames().items():
+            if number == watched:
+                seconds[PYTHON, *list(_frames(frame))[depth:]] += now - before
+            elif number in threads:
+                seconds[f"Python: {threads[number]}", *_frames(frame)] += now - before
+        before = now
 
 
 def _frames(frame) -> Iterable[str]:
@@ -108,12 +107,7 @@ def _traced(profile: bytes) -> Iterator[tuple[Stack, float]]:
 def nested_seconds(events: Iterable[tuple[int, int, str]], *, thread: str) -> Iterator[tuple[Stack, float]]:
     """Turns the events of a thread into stacks: an event is inside another one that begins before and ends after it.
 
-    Args:
-        events: Start and length in picoseconds, and name.
-        thread: The thread's name; it comes first in each stack.
-
-    Yields:
-        Stacks and their seconds, without the seconds of the events inside.
+    Events are start and length in picoseconds, and name. The seconds of a stack are without those of the events inside.
     """
     open_events: list[list] = []  # end, stack, own picoseconds
     for start, length, name in sorted(events, key=lambda event: (event[0], -event[1])):
@@ -126,6 +120,28 @@ def nested_seconds(events: Iterable[tuple[int, int, str]], *, thread: str) -> It
         open_events.append([start + length, (*outer, name), length])
     for _, stack, own in open_events:
         yield stack, 1e-12 * own
+
+
+def read_profile(profile: bytes) -> Any:
+    """Reads the content of an `.xplane.pb` into a message with `planes` (devices).
+
+    Each has `lines` (threads) with a `name` and `events`, whose `offset_ps` and `duration_ps` are picoseconds since the
+    line began, and `event_metadata`: `key` is an event's `metadata_id`, and `value.name` its name.
+    """
+    file = descriptor_pb2.FileDescriptorProto(name="neurozoo/xplane.proto", package=_PACKAGE, syntax="proto3")
+    for message, fields in _FIELDS.items():
+        described = file.message_type.add(name=message)
+        for name, number, kind in fields:
+            field = described.field.add(name=name, number=number, label=_KIND.LABEL_OPTIONAL)
+            if kind.endswith("*"):
+                field.label = _KIND.LABEL_REPEATED
+            if kind[0].isupper():
+                field.type, field.type_name = _KIND.TYPE_MESSAGE, f".{_PACKAGE}.{kind.rstrip('*')}"
+            else:
+                field.type = _KIND.TYPE_STRING if kind == "text" else _KIND.TYPE_INT64
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.XSpace")).FromString(profile)
 
 
 def _readable(name: str) -> str:
@@ -147,13 +163,7 @@ def with_all_levels(seconds: Mapping[Stack, float]) -> dict[Stack, float]:
 
 
 def write_flames(path: str | os.PathLike, seconds: Mapping[Stack, float], *, title: str) -> None:
-    """Writes a flame graph as a page that needs no network. A click on a part enlarges it.
-
-    Args:
-        path: The page, `.html`.
-        seconds: Seconds by stack, from `record_flames`.
-        title: The page's heading.
-    """
+    """Writes seconds by stack as a page that needs no network. A click on a part enlarges it."""
     with needing("compare", "A flame graph"):
         import plotly.graph_objects as go
 

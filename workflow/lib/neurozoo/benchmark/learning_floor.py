@@ -4,6 +4,7 @@ import math
 import os
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,6 @@ from neurozoo.environments.vector import AtariVectorEnvironment
 from neurozoo.native import usable_ops
 from neurozoo.networks.description import Layout
 from neurozoo.networks.keras_networks import KerasLayout
-from neurozoo.networks.layers import PlacedLayer
 from neurozoo.networks.torso import BLOCKS
 
 MATRIX_SIZE = 2048  # of the matrix product that measures the peak rate
@@ -23,17 +23,11 @@ EMULATOR_STEPS = 400
 
 @dataclass(frozen=True)
 class LearningCosts:
-    """Mean number of multiply-adds of a step of one environment.
+    """Mean number of multiply-adds of a step of one environment."""
 
-    Attributes:
-        prediction: For the action values of one state.
-        forward: For the states of the minibatches, in all networks that see them.
-        backward: For the gradients of all weights, and of all layers' inputs except the first layer's.
-    """
-
-    prediction: float
-    forward: float
-    backward: float
+    prediction: float  # for the action values of one state
+    forward: float  # for the states of the minibatches, in all networks that see them
+    backward: float  # for the gradients of all weights, and of all layers' inputs except the first layer's
 
     @property
     def total(self) -> float:
@@ -42,14 +36,9 @@ class LearningCosts:
 
 
 def count_learning(layout: Layout, settings: DqnSettings) -> LearningCosts:
-    """Counts the multiply-adds of a training step. Optimizer, biases and activations are left out.
+    """Counts the multiply-adds of a training step of deep Q-learning, with a network of convolutions and dense layers.
 
-    Args:
-        layout: The network, made of convolutions and dense layers.
-        settings: The learner's settings.
-
-    Returns:
-        Multiply-adds per step.
+    Optimizer, biases and activations are left out.
     """
     layers = [math.prod(placed.out_shape[:2]) * placed.weight_count for placed in layout.layers]
     states = settings.batch_size * settings.train_repeat / settings.train_frequency
@@ -68,9 +57,11 @@ def multiply_adds(layout: KerasLayout) -> dict[str, int]:
         if placed.layer.kind == "residual":  # its first convolution sees all positions, its blocks those of the pool
             positions[f"{placed.layer.name}_conv"] = math.prod(placed.in_shape[:2])
             for block in range(1, BLOCKS + 1):
-                positions |= {f"{placed.layer.name}_block{block}_conv{n}": _positions(placed) for n in (1, 2)}
+                for convolution in (1, 2):
+                    name = f"{placed.layer.name}_block{block}_conv{convolution}"
+                    positions[name] = math.prod(placed.out_shape[:2])
         else:
-            positions[placed.layer.name] = _positions(placed)
+            positions[placed.layer.name] = math.prod(placed.out_shape[:2])
     return {
         array.name: math.prod(array.shape) * positions.get(array.layer, 1)
         for array in layout.arrays
@@ -78,20 +69,8 @@ def multiply_adds(layout: KerasLayout) -> dict[str, int]:
     }
 
 
-def _positions(placed: PlacedLayer) -> int:
-    return math.prod(placed.out_shape[:2])
-
-
 def count_actor_critic(layout: KerasLayout, settings: ImpalaSettings) -> LearningCosts:
-    """Counts the multiply-adds of a training step of any objective, as `count_learning` does for deep Q-learning.
-
-    Args:
-        layout: The network.
-        settings: The learner's settings.
-
-    Returns:
-        Multiply-adds per step.
-    """
+    """Counts the multiply-adds of a training step of any objective, as `count_learning` does for deep Q-learning."""
     first, *others = multiply_adds(layout).values()
     state = first + sum(others)
     bootstrap = 1 / settings.unroll_length  # one more state for each unroll
@@ -105,25 +84,17 @@ def count_actor_critic(layout: KerasLayout, settings: ImpalaSettings) -> Learnin
 
 
 def floor_steps_per_second(costs: LearningCosts, *, peak: float, emulator_seconds: float) -> float:
-    """Returns the steps per second of a learner that wastes no time.
+    """Returns the steps per second of a learner that wastes no time, with `peak` multiply-adds per second of all cores.
 
-    Args:
-        costs: Multiply-adds per step.
-        peak: Multiply-adds per second of all cores.
-        emulator_seconds: The seconds that emulators need for a step; with one in each core, a share of one's.
+    `emulator_seconds` is what emulators need for a step; with one in each core, a share of one's.
     """
     return 1 / (costs.total / peak + emulator_seconds)
 
 
 def measure_product(*, threads: int, seconds: float = 0.5) -> float:
-    """Measures the rate of multiply-adds in a large matrix product, which uses the processor's widest vectors.
+    """Measures multiply-adds per second in a large matrix product, which uses the processor's widest vectors.
 
-    Args:
-        threads: TensorFlow's threads for an operation. They are set here, before TensorFlow starts.
-        seconds: Duration of the measurement.
-
-    Returns:
-        Multiply-adds per second of the fastest product.
+    TensorFlow's threads for an operation are set here, before it starts. The fastest product counts.
     """
     import tensorflow as tf
 
@@ -142,12 +113,7 @@ def measure_product(*, threads: int, seconds: float = 0.5) -> float:
 
 
 class EmulatorAlone:
-    """The vector environment of learners with one environment and random actions.
-
-    Args:
-        game: Game id.
-        ops: The op library, which plays if it can be loaded; otherwise, ale-py does.
-    """
+    """The vector environment of learners with one environment and random actions, in the op if it can be loaded."""
 
     def __init__(self, game: str, *, ops: str | os.PathLike | None = None) -> None:
         protocol = protocol_of(game, "machado2018", action_set="minimal")
@@ -156,13 +122,17 @@ class EmulatorAlone:
         )
         self._random = np.random.default_rng(0)
 
-    def seconds(self, steps: int = EMULATOR_STEPS) -> float:
+    def seconds(self) -> float:
         """Returns the mean seconds of a step, including the starts of episodes."""
-        actions = self._random.integers(self._environment.num_actions, size=(steps, 1))
         begin = time.perf_counter()
-        for action in actions:
-            self._environment.send(action)
-            step = self._environment.receive()
-            if (ended := step.is_over | step.is_cut).any():
-                self._environment.start_episodes(ended)
-        return (time.perf_counter() - begin) / steps
+        play_randomly(self._environment, EMULATOR_STEPS, self._random)
+        return (time.perf_counter() - begin) / EMULATOR_STEPS
+
+
+def play_randomly(environments: Any, steps: int, random: np.random.Generator) -> None:
+    """Steps environments with random actions; episodes that end start again."""
+    for actions in random.integers(environments.num_actions, size=(steps, environments.count)):
+        environments.send(actions)
+        step = environments.receive()
+        if (ended := step.is_over | step.is_cut).any():
+            environments.start_episodes(ended)

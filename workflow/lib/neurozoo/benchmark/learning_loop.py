@@ -54,19 +54,9 @@ def open_learner(
     folder: Path,
     ops: str | os.PathLike | None = None,
 ) -> DeepQLearner:
-    """Makes a new, untrained learner of an Atari game.
+    """Makes a new, untrained deep Q-learner of an Atari game. A replay memory in files is in `folder`.
 
-    Args:
-        game: Game id.
-        model: Network name.
-        preset: Named settings.
-        overrides: Settings that replace the preset's.
-        threads: Number of threads it may use.
-        folder: Folder for a replay memory in files.
-        ops: The op library, which plays the games if it can be loaded.
-
-    Raises:
-        NeurozooError: A name or setting is unknown or invalid.
+    The op library plays the games if it can be loaded.
     """
     settings = resolve_settings("dqn", preset=preset, overrides=overrides)
     protocol = protocol_of(game, settings.protocol, action_set=settings.action_set)
@@ -84,11 +74,7 @@ def open_learner(
 def open_actor_critic(
     game: str, model: str, *, preset: str, overrides: dict, threads: int, ops: str | os.PathLike | None = None
 ) -> ImpalaLearner:
-    """Makes a new, untrained learner of `impala`. The arguments are those of `open_learner`.
-
-    Raises:
-        NeurozooError: A name or setting is unknown or invalid.
-    """
+    """Makes a new, untrained learner of `impala`. The arguments are those of `open_learner`."""
     settings = resolve_settings("impala", preset=preset, overrides=overrides)
     protocol = protocol_of(game, settings.protocol, action_set=settings.action_set)
     keep_to_threads(threads)

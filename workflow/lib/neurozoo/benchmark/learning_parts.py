@@ -11,6 +11,7 @@ import numpy as np
 from neurozoo.algorithms.dqn.learner import DeepQLearner
 from neurozoo.algorithms.registry import get_algorithm
 from neurozoo.benchmark.flames import record_flames, write_flames
+from neurozoo.benchmark.learning_floor import play_randomly
 from neurozoo.benchmark.learning_loop import advance, open_learner
 from neurozoo.benchmark.report import Column, Table
 from neurozoo.errors import NeurozooError
@@ -36,17 +37,9 @@ def profile_learning(
 ) -> dict[str, object]:
     """Times a learner's training, and then each of its parts alone for the same number of steps.
 
-    Args:
-        algo: An algorithm that learns step by step.
-        game: Game id.
-        model: Network name.
-        preset: Named settings.
-        overrides: Settings that replace the preset's. `MEASURED` replaces both: the replay memory is small, epsilon is
-            0, so that each action is predicted, the random phase is short, and there are no tests.
-        steps: Number of steps of each part.
-        threads: Number of threads the learner may use.
-        flames: File for a flame graph of the same number of training steps; None writes none.
-        ops: The op library, which plays the games if it can be loaded.
+    `MEASURED` replaces settings of `preset` and `overrides`: the replay memory is small, epsilon is 0, so that each
+    action is predicted, the random phase is short, and there are no tests. `flames` is a file for a flame graph of the
+    same number of training steps. The op library plays the games if it can be loaded.
 
     Returns:
         Plain JSON: `settings`, and `parts`: for each `part`, `steps_per_second`, and `microseconds` and
@@ -87,11 +80,7 @@ def _parts(learner: DeepQLearner, steps: int) -> dict[str, Callable[[], int]]:
     minibatches = max(1, steps * s.train_repeat // s.train_frequency)
 
     def play() -> int:
-        for _ in range(rounds):
-            environments.send(random.integers(environments.num_actions, size=s.num_envs))
-            step = environments.receive()
-            if (ended := step.is_over | step.is_cut).any():
-                environments.start_episodes(ended)
+        play_randomly(environments, rounds, random)
         return rounds * s.num_envs
 
     def predict() -> int:
@@ -127,10 +116,10 @@ def as_table(report: Mapping) -> Table:
         f"{facts['algo']} {facts['preset']}, {facts['model']} in {facts['game']}, {facts['threads']} threads",
         "A step is a decision of one environment, with its share of prediction and training.",
         (
-            Column("part", "", lambda part: part["part"]),
-            Column("speed", "steps/s", lambda part: part["steps_per_second"], ",.0f"),
-            Column("time", "us/step", lambda part: part["microseconds"], ",.0f"),
-            Column("processor", "us/step", lambda part: part["processor_microseconds"], ",.0f"),
+            Column("part", "", "part"),
+            Column("speed", "steps/s", "steps_per_second", ",.0f"),
+            Column("time", "us/step", "microseconds", ",.0f"),
+            Column("processor", "us/step", "processor_microseconds", ",.0f"),
         ),
         tuple(report["parts"]),
     )

@@ -15,19 +15,12 @@ _BUILD_FACTS = ("compiler", "march", "tensorflow", "ale", "commit", "sha256")
 
 
 class Peak(TypedDict):
-    """The machine's peak rates.
+    """The machine's peak rates."""
 
-    Attributes:
-        multiply_adds_per_second: Of one core.
-        gigaflops: Of one core; a multiply-add counts as two.
-        vector_bits: Width of a vector register.
-        read_gigabytes_per_second: How fast memory is read, by number of threads.
-    """
-
-    multiply_adds_per_second: float
-    gigaflops: float
-    vector_bits: int
-    read_gigabytes_per_second: dict[str, float]
+    multiply_adds_per_second: float  # of one core
+    gigaflops: float  # of one core; a multiply-add counts as two
+    vector_bits: int  # width of a vector register
+    read_gigabytes_per_second: dict[str, float]  # how fast memory is read, by number of threads
 
 
 def software(ops: str | os.PathLike) -> dict[str, object]:
@@ -49,12 +42,7 @@ def software(ops: str | os.PathLike) -> dict[str, object]:
 
 
 def measure_peak(*, threads: Sequence[int], ops: str | os.PathLike) -> Peak:
-    """Measures a core's peak rate of multiply-adds, and how fast threads read memory.
-
-    Args:
-        threads: Numbers of threads that read at the same time.
-        ops: The op library.
-    """
+    """Measures a core's peak rate of multiply-adds, and how fast these numbers of threads read memory together."""
     library = load_ops(ops)
     multiply_adds, lanes = call_op(library.neurozoo_machine_peak, seconds=PEAK_SECONDS)
     read = {count: float(call_op(library.neurozoo_read_bandwidth, num_threads=count)) for count in threads}

@@ -6,25 +6,11 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from neurozoo.benchmark.speed import measure_speed
-from neurozoo.benchmark.workload import Workload
+from neurozoo.benchmark.speed import Workload, measure_speed
 
 
 def in_own_process(function: Callable, *arguments: object, one_core: bool = False, **named: object):
-    """Calls a function in a new Python process that sees no GPUs.
-
-    Args:
-        function: A function at the top level of a module.
-        arguments: Its arguments.
-        one_core: Whether the process, with all its threads, is limited to one core.
-        named: Its keyword arguments.
-
-    Returns:
-        The function's result.
-
-    Raises:
-        Exception: The function raised it.
-    """
+    """Calls a function of a module in a new Python process that sees no GPUs, and perhaps only one core."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context, initializer=_prepare, initargs=(one_core,)) as pool:
         return pool.submit(function, *arguments, **named).result()
@@ -42,28 +28,22 @@ def measure_memory(
 ) -> dict[str, object]:
     """Measures the memory of a process that plays a workload. Call it in a new process.
 
-    Args:
-        workload: The episodes to play.
-        threads: Number of episodes at once.
-        ops: The op library.
-        noise: The noise table.
-
     Returns:
         `network`, `threads`; `peak_megabytes`, the most memory in use, including files and the noise table; and
         `own_megabytes`, the memory that a second run on the machine would need again.
     """
     smaps: dict[str, float] = {}
-    measure_speed(workload, threads=threads, seconds=0.0, ops=ops, noise=noise, at_end=lambda: smaps.update(_smaps()))
+
+    def at_end() -> None:
+        smaps.update(_megabytes(Path("/proc/self/smaps_rollup").read_text()))
+
+    measure_speed(workload, threads=threads, seconds=0.0, ops=ops, noise=noise, at_end=at_end)
     return {
         "network": workload.network,
         "threads": threads,
         "peak_megabytes": _megabytes(Path("/proc/self/status").read_text())["VmHWM"],
         "own_megabytes": smaps["Private_Dirty"],
     }
-
-
-def _smaps() -> dict[str, float]:
-    return _megabytes(Path("/proc/self/smaps_rollup").read_text())
 
 
 def _megabytes(text: str) -> dict[str, float]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neurozoo.benchmark.workload import Workload
+from neurozoo.benchmark.speed import Workload
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Trace
 from neurozoo.evaluation.native import NativeEvaluator, world_attributes
@@ -21,45 +21,28 @@ COUNTED = 64  # observations per episode for which multiply-adds are counted
 
 @dataclass(frozen=True)
 class Parts:
-    """One step on one core, in seconds of processor time, over the episodes of a workload.
-
-    Attributes:
-        network: Network name.
-        game: Game id.
-        steps: Steps of the episodes.
-        frames: Frames of the episodes.
-        emulator_microseconds_per_frame: The emulator alone, with the recorded actions, including resets.
-        emulator_frames_per_second: The same as a speed.
-        reset_milliseconds: The start of an episode, including no-ops.
-        preprocessing_microseconds_per_step: From two screens to a plane of the observation.
-        forward_microseconds_per_step: From the observation to the outputs.
-        forward_gigaflops: Two operations for each multiply-add of the engine, per second of the forward pass.
-        multiply_adds_per_step: Multiply-adds of a step that reuses nothing: all of the convolutions, and those of
-            dense layers whose input is not zero.
-        floor_microseconds_per_step: The emulator's share of a step plus these multiply-adds at the core's peak rate.
-        floor_frames_per_second: The same as a speed.
-        done_multiply_adds_per_step: Multiply-adds of the engine. It skips inputs that have not changed since the step
-            before.
-        done_floor_microseconds_per_step: The floor with the engine's multiply-adds.
-        done_floor_frames_per_second: The same as a speed.
-    """
+    """One step on one core, in seconds of processor time, over the episodes of a workload."""
 
     network: str
     game: str
-    steps: int
+    steps: int  # of the episodes
     frames: int
-    emulator_microseconds_per_frame: float
-    emulator_frames_per_second: float
-    reset_milliseconds: float
-    preprocessing_microseconds_per_step: float
-    forward_microseconds_per_step: float
-    forward_gigaflops: float
+    emulator_microseconds_per_frame: float  # the emulator alone, with the recorded actions, including resets
+    emulator_frames_per_second: float  # the same as a speed
+    reset_milliseconds: float  # the start of an episode, including no-ops
+    preprocessing_microseconds_per_step: float  # from two screens to a plane of the observation
+    forward_microseconds_per_step: float  # from the observation to the outputs
+    forward_gigaflops: float  # two operations for each multiply-add of the engine, per second of the forward pass
+    # multiply-adds of a step that reuses nothing: all of the convolutions, and those of dense layers whose input is not
+    # zero.
     multiply_adds_per_step: float
+    # The emulator's share of a step plus these multiply-adds at the core's peak rate.
     floor_microseconds_per_step: float
-    floor_frames_per_second: float
+    floor_frames_per_second: float  # the same as a speed
+    # Multiply-adds of the engine. It skips inputs that have not changed since the step before.
     done_multiply_adds_per_step: float
-    done_floor_microseconds_per_step: float
-    done_floor_frames_per_second: float
+    done_floor_microseconds_per_step: float  # the floor with the engine's multiply-adds
+    done_floor_frames_per_second: float  # the same as a speed
 
 
 def measure_parts(
@@ -67,11 +50,7 @@ def measure_parts(
 ) -> Parts:
     """Records the episodes of a workload, and replays them part by part.
 
-    Args:
-        workload: The episodes to play.
-        peak_multiply_adds: Peak rate of one core, per second.
-        ops: The op library.
-        noise: The noise table.
+    `peak_multiply_adds` is the peak rate of one core, per second.
 
     Raises:
         NeurozooError: A file is missing, or a replay differs from the recording.
@@ -174,14 +153,9 @@ def _time_forward(
 
 
 def observations_of(planes: np.ndarray, channels: int) -> np.ndarray:
-    """Stacks the planes of an episode into its network's observations.
+    """Stacks planes, (steps, height, width, plane channels), into observations, (steps, height, width, channels).
 
-    Args:
-        planes: Shape (steps, height, width, plane channels), as in a `Trace`.
-        channels: Channels of an observation.
-
-    Returns:
-        Shape (steps, height, width, channels), oldest plane first, with zeros before the first.
+    The oldest plane comes first, with zeros before the first.
     """
     stack = channels // planes.shape[3]
     padded = np.concatenate([np.zeros((stack - 1, *planes.shape[1:]), planes.dtype), planes])
@@ -199,11 +173,11 @@ def count_multiply_adds(
     Args:
         layout: The network.
         theta: Weights, float32, shape (parameters,).
-        planes: Planes of consecutive observations, as in a `Trace`; about `COUNTED` of them, evenly spaced, are used.
+        planes: Planes of consecutive observations, as in a `Trace`.
         reference: Reference batch of a network with virtual batch norm.
 
     Returns:
-        The mean over the observations.
+        The mean over about `COUNTED` observations, evenly spaced.
     """
     import keras
 

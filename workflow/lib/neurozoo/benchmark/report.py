@@ -1,11 +1,11 @@
 """A benchmark's report as tables: for the terminal and for the documentation."""
 
-import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from neurozoo.aligned_text import aligned
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_text
 
@@ -15,51 +15,34 @@ END = "<!-- end of what is measured -->"
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table.
-
-    Attributes:
-        head: The heading.
-        unit: The unit; may be empty.
-        value: Returns the cell's content, a text or a number, for a record.
-        format: Format of numbers, as in `format()`; empty for texts, which are aligned left.
-    """
+    """A column of a table."""
 
     head: str
-    unit: str
-    value: Callable[[Mapping], object]
-    format: str = ""
+    unit: str  # may be empty
+    value: str | Callable[[Mapping], object]  # a record's key, or what returns the cell's content, a text or a number
+    format: str = ""  # of numbers, as in `format()`; empty for texts, which are aligned left
 
     def cell(self, record: Mapping) -> str:
         """Returns a record's cell as text."""
-        return format(self.value(record), self.format)
+        return format(record[self.value] if isinstance(self.value, str) else self.value(record), self.format)
 
 
 @dataclass(frozen=True)
 class Table:
-    """Records in rows.
-
-    Attributes:
-        title: The heading.
-        note: A sentence or two that explain the columns.
-        columns: The columns.
-        records: The rows.
-    """
+    """Records in rows."""
 
     title: str
-    note: str
+    note: str  # a sentence or two that explain the columns
     columns: tuple[Column, ...]
     records: tuple[Mapping, ...]
 
     def as_text(self) -> str:
         """Returns aligned lines of at most about 120 characters."""
         rows = [[column.cell(record) for column in self.columns] for record in self.records]
-        texts = [[column.head for column in self.columns], [column.unit for column in self.columns], *rows]
-        widths = [max(len(row[i]) for row in texts) for i in range(len(self.columns))]
-        lines = []
-        for row in texts:
-            cells = zip(self.columns, row, widths, strict=True)
-            lines.append("  ".join(text.rjust(width) if c.format else text.ljust(width) for c, text, width in cells))
-        return "\n".join([self.title, "", *(line.rstrip() for line in lines)])
+        heads = [column.head for column in self.columns]
+        right = {column.head for column in self.columns if column.format}
+        lines = aligned([heads, [column.unit for column in self.columns], *rows], right=right)
+        return "\n".join([self.title, "", *lines])
 
     def as_markdown(self) -> str:
         """Returns a heading, the note and a table."""
@@ -70,31 +53,22 @@ class Table:
         return "\n".join([f"## {self.title}", "", *([self.note, ""] if self.note else []), *lines])
 
 
-def _key(head: str, unit: str, key: str, format: str = "") -> Column:
-    return Column(head, unit, lambda record: record[key], format)
-
-
-def tables(report: Mapping) -> list[Table]:
-    """Returns a report of `run_benchmark` as tables. An incomplete report raises Python's own exceptions."""
-    return [layout(report) for layout in (_steps, _floors, _scaling, _alternatives, _memory, _between)]
-
-
 def _steps(report: Mapping) -> Table:
     return Table(
         "One step on one core",
         "Processor time of each part over the same episodes, the fastest of three repetitions. The emulator's time "
         "includes the starts of episodes. `rest` is everything else: weights, stacking of frames, queues.",
         (
-            _key("network", "", "network"),
-            _key("game", "", "game"),
-            _key("emulator", "us/frame", "emulator_microseconds_per_frame", ",.1f"),
-            _key("emulator", "frames/s", "emulator_frames_per_second", ",.0f"),
-            _key("preprocess", "us/step", "preprocessing_microseconds_per_step", ",.1f"),
-            _key("forward", "us/step", "forward_microseconds_per_step", ",.1f"),
-            _key("forward", "GFLOP/s", "forward_gigaflops", ",.0f"),
-            _key("rest", "us/step", "rest_microseconds", ",.1f"),
-            _key("step", "us", "step_microseconds", ",.0f"),
-            _key("step", "frames/s", "frames_per_processor_second", ",.0f"),
+            Column("network", "", "network"),
+            Column("game", "", "game"),
+            Column("emulator", "us/frame", "emulator_microseconds_per_frame", ",.1f"),
+            Column("emulator", "frames/s", "emulator_frames_per_second", ",.0f"),
+            Column("preprocess", "us/step", "preprocessing_microseconds_per_step", ",.1f"),
+            Column("forward", "us/step", "forward_microseconds_per_step", ",.1f"),
+            Column("forward", "GFLOP/s", "forward_gigaflops", ",.0f"),
+            Column("rest", "us/step", "rest_microseconds", ",.1f"),
+            Column("step", "us", "step_microseconds", ",.0f"),
+            Column("step", "frames/s", "frames_per_processor_second", ",.0f"),
         ),
         tuple(report["parts"]),
     )
@@ -108,15 +82,15 @@ def _floors(report: Mapping) -> Table:
         "inputs. An engine that computes only what has changed can beat this floor. `done` counts the multiply-adds "
         "that the engine really did.",
         (
-            _key("network", "", "network"),
-            _key("game", "", "game"),
-            _key("step", "frames/s", "frames_per_processor_second", ",.0f"),
+            Column("network", "", "network"),
+            Column("game", "", "game"),
+            Column("step", "frames/s", "frames_per_processor_second", ",.0f"),
             Column("all", "million/step", lambda parts: 1e-6 * parts["multiply_adds_per_step"], ",.2f"),
-            _key("floor", "frames/s", "floor_frames_per_second", ",.0f"),
-            _key("reached", "of it", "share_of_floor", ".0%"),
+            Column("floor", "frames/s", "floor_frames_per_second", ",.0f"),
+            Column("reached", "of it", "share_of_floor", ".0%"),
             Column("done", "million/step", lambda parts: 1e-6 * parts["done_multiply_adds_per_step"], ",.2f"),
-            _key("floor", "frames/s", "done_floor_frames_per_second", ",.0f"),
-            _key("reached", "of it", "share_of_done_floor", ".0%"),
+            Column("floor", "frames/s", "done_floor_frames_per_second", ",.0f"),
+            Column("reached", "of it", "share_of_done_floor", ".0%"),
         ),
         tuple(report["parts"]),
     )
@@ -135,12 +109,12 @@ def _scaling(report: Mapping) -> Table:
         "Threads",
         "Emulator frames per second of wall time.",
         (
-            _key("network", "", "network"),
-            _key("game", "", "game"),
-            _key("engine", "", "engine"),
-            _key("threads", "", "threads", "d"),
-            _key("all threads", "frames/s", "frames_per_second", ",.0f"),
-            _key("per core", "frames/s", "frames_per_second_per_core", ",.0f"),
+            Column("network", "", "network"),
+            Column("game", "", "game"),
+            Column("engine", "", "engine"),
+            Column("threads", "", "threads", "d"),
+            Column("all threads", "frames/s", "frames_per_second", ",.0f"),
+            Column("per core", "frames/s", "frames_per_second_per_core", ",.0f"),
             Column("speed-up", "", speedup, ".2f"),
         ),
         tuple(report["results"]),
@@ -160,10 +134,10 @@ def _alternatives(report: Mapping) -> Table:
         "faster of two ways to call the models counts. Everything runs on one core; speeds are per second of processor "
         "time.",
         (
-            _key("game", "", "game"),
-            _key("network", "", "network"),
-            _key("called by", "", "way"),
-            _key("alternative", "frames/s", "frames_per_processor_second", ",.0f"),
+            Column("game", "", "game"),
+            Column("network", "", "network"),
+            Column("called by", "", "way"),
+            Column("alternative", "frames/s", "frames_per_processor_second", ",.0f"),
             Column("this project is faster", "", times, ">"),
         ),
         tuple(report["alternatives"]),
@@ -176,10 +150,10 @@ def _memory(report: Mapping) -> Table:
         "`own` is the memory that a second run on the machine needs again. The rest are files that runs share, such as "
         "the noise table.",
         (
-            _key("network", "", "network"),
-            _key("threads", "", "threads", "d"),
-            _key("peak", "MB", "peak_megabytes", ",.0f"),
-            _key("own", "MB", "own_megabytes", ",.0f"),
+            Column("network", "", "network"),
+            Column("threads", "", "threads", "d"),
+            Column("peak", "MB", "peak_megabytes", ",.0f"),
+            Column("own", "MB", "own_megabytes", ",.0f"),
         ),
         tuple(report["memory"]),
     )
@@ -201,10 +175,10 @@ def _between(report: Mapping) -> Table:
         f"The floor of the update is the time to read its {update['noise_gigabytes']:.1f} GB of noise from memory. "
         "Reading from caches can be faster.",
         (
-            _key("what", "", "what"),
-            _key("threads", "", "threads", "d"),
-            _key("time", "s", "seconds", ".3f"),
-            _key("floor", "s", "floor", ">"),
+            Column("what", "", "what"),
+            Column("threads", "", "threads", "d"),
+            Column("time", "s", "seconds", ".3f"),
+            Column("floor", "s", "floor", ">"),
         ),
         tuple(rows),
     )
@@ -219,9 +193,10 @@ def describe(report: Mapping) -> Iterable[str]:
         f"{machine['processor']}, {machine['physical_cores']} cores, {machine['memory_gigabytes']:g} GB of memory, "
         f"{machine['system']}, load {machine['load_average']:g} at the start, {report['date']}"
     )
+    commits = [(each["commit"] or "no commit")[:12] for each in (software, library)]
     yield (
-        f"neurozoo {software['neurozoo']} ({_short(software['commit'])}); op library of {_short(library['commit'])}, "
-        f"{library['compiler']}, -march={library['march']}"
+        f"neurozoo {software['neurozoo']} ({commits[0]}); op library of {commits[1]}, {library['compiler']}, "
+        f"-march={library['march']}"
     )
     yield (
         f"TensorFlow {software['tensorflow']}, Keras {software['keras']}, ale-py {software['ale-py']}, "
@@ -233,14 +208,28 @@ def describe(report: Mapping) -> Iterable[str]:
     )
 
 
-def _short(commit: str | None) -> str:
-    return commit[:12] if commit else "no commit"
+def as_text(report: Mapping) -> str:
+    """Returns the report as text for the terminal.
+
+    Raises:
+        NeurozooError: It is not a report, or comes from another version.
+    """
+    facts, tables = _read(report)
+    return "\n\n".join(["\n".join(facts), *(table.as_text() for table in tables)])
 
 
-@contextlib.contextmanager
-def _complete() -> Iterator[None]:
+def as_markdown(report: Mapping) -> str:
+    """Returns the report as Markdown for the documentation; errors are those of `as_text`."""
+    facts, tables = _read(report)
+    return "\n\n".join(["\n".join(f"- {line}" for line in facts), *(table.as_markdown() for table in tables)])
+
+
+def _read(report: Mapping) -> tuple[list[str], list[Table]]:
     try:
-        yield
+        tables = [make(report) for make in (_steps, _floors, _scaling, _alternatives, _memory, _between)]
+        for table in tables:
+            table.as_text()
+        return list(describe(report)), tables
     except (KeyError, TypeError, ValueError) as error:
         raise NeurozooError(
             f"The file is not a report of this version's benchmark: {error} is missing or has another type. Measure "
@@ -248,33 +237,8 @@ def _complete() -> Iterator[None]:
         ) from error
 
 
-def as_text(report: Mapping) -> str:
-    """Returns the report as text for the terminal.
-
-    Raises:
-        NeurozooError: It is not a report, or comes from another version.
-    """
-    with _complete():
-        return "\n\n".join(["\n".join(describe(report)), *(table.as_text() for table in tables(report))])
-
-
-def as_markdown(report: Mapping) -> str:
-    """Returns the report as Markdown for the documentation.
-
-    Raises:
-        NeurozooError: It is not a report, or comes from another version.
-    """
-    with _complete():
-        facts = "\n".join(f"- {line}" for line in describe(report))
-        return "\n\n".join([facts, *(table.as_markdown() for table in tables(report))])
-
-
 def write_page(path: str | os.PathLike, report: Mapping) -> None:
     """Replaces the measurements on a page, between the lines `BEGIN` and `END`, and keeps the rest.
-
-    Args:
-        path: The page.
-        report: The report.
 
     Raises:
         NeurozooError: The page is missing or lacks these lines, or the report is invalid.

@@ -7,16 +7,12 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from neurozoo.algorithms.settings import resolve_settings
-from neurozoo.benchmark.learning_floor import (
-    LearningCosts,
-    count_actor_critic,
-    count_learning,
-    floor_steps_per_second,
-)
+from neurozoo.benchmark.learning_floor import LearningCosts, count_actor_critic, count_learning, floor_steps_per_second
 from neurozoo.benchmark.machine_peak import measure_peak
 from neurozoo.benchmark.report import Column, Table
 from neurozoo.environments.layouts import any_layout_of
@@ -24,87 +20,60 @@ from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.machine import machine, physical_cores
 
-# The settings of Mnih et al. 2015, with CleanRL's changes. Every action is predicted, because the floor counts it so.
-DQN = {
-    "optimizer": "adam", "learning_rate": 1e-4, "target_update_period": 1_000, "epsilon_start": 0.0, "epsilon_end": 0.0,
-    "learning_starts": 1_000, "replay_size": 100_000, "keep_replay": False,
-}  # fmt: skip
-# The paper's settings with sticky actions, and no test in between.
-IMPALA = {
-    "protocol": "machado2018", "action_set": "minimal", "optimizer_epsilon": 0.01, "epsilon_inside": False,
-    "initial_accumulator": 0.0, "epoch_steps": 1_000_000_000, "frames": 1_000_000_000_000,
-}  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Contest:
-    """What an algorithm is compared with.
+    """How this project's side of a comparison learns, and what the loop in PyTorch has of it."""
 
-    Attributes:
-        title: What a step is.
-        preset: Named settings of this project's side.
-        overrides: Settings that replace the preset's.
-        torch_models: Networks that the loop in PyTorch has, the default first.
-        torch_file: The loop.
-        shared: Settings that the loop gets.
-        count: Counts the multiply-adds of a step.
-        warm_up: Steps that are not counted: random steps, and the first updates, which compile everything.
-        steps: Steps of a side in a turn: enough for ten updates.
-        variants: Further sides of this project: by what follows its name, the settings in which they differ. If there
-            are several threads, there is one more, with as many shards.
-    """
-
-    title: str
+    title: str  # what a step is
     preset: str
     overrides: Mapping[str, object]
-    torch_models: tuple[str, ...]
-    torch_file: str
-    shared: tuple[str, ...]
-    count: Callable[..., LearningCosts]
-    warm_up: int
-    steps: int
-    variants: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    torch_models: tuple[str, ...]  # the default first
+    shared: tuple[str, ...]  # settings that the loop in PyTorch gets
+    count: Callable[..., LearningCosts]  # counts the multiply-adds of a step
+    warm_up: int  # steps that are not counted: random steps, and the first updates, which compile everything
+    steps: int  # of a side in a turn: enough for ten updates
 
 
 CONTESTS = {
+    # The settings of Mnih et al. 2015, with CleanRL's changes. Every action is predicted, because the floor counts it.
     "dqn": Contest(
         title="deep Q-learning",
         preset="nature",
-        overrides=DQN,
+        overrides={
+            "optimizer": "adam", "learning_rate": 1e-4, "target_update_period": 1_000, "epsilon_start": 0.0,
+            "epsilon_end": 0.0, "learning_starts": 1_000, "replay_size": 100_000, "keep_replay": False,
+        },
         torch_models=("nature",),
-        torch_file="torch_dqn.py",
         shared=(
-            *("replay_size", "learning_starts", "batch_size", "train_frequency", "target_update_period"),
-            *("learning_rate", "discount"),
+            "replay_size", "learning_starts", "batch_size", "train_frequency", "target_update_period", "learning_rate",
+            "discount",
         ),
         count=count_learning,
         warm_up=1_200,
         steps=400,
     ),
+    # The paper's settings with sticky actions, and no test in between.
     "impala": Contest(
         title="IMPALA",
         preset="impala_paper",
-        overrides=IMPALA,
+        overrides={
+            "protocol": "machado2018", "action_set": "minimal", "optimizer_epsilon": 0.01, "epsilon_inside": False,
+            "initial_accumulator": 0.0, "epoch_steps": 1_000_000_000, "frames": 1_000_000_000_000,
+        },
         torch_models=("impala_shallow", "impala_deep"),
-        torch_file="torch_impala.py",
         shared=(
-            *("num_envs", "unroll_length", "batch_size", "learning_rate", "discount", "entropy_cost"),
-            "baseline_cost",
+            "num_envs", "unroll_length", "batch_size", "learning_rate", "discount", "entropy_cost", "baseline_cost",
         ),
         count=count_actor_critic,
         warm_up=4_000,
         steps=6_400,
-        variants={"bfloat16": {"dtype": "mixed_bfloat16"}},
     ),
-}
+}  # fmt: skip
 
 
 class Side:
     """A process that makes steps on request.
-
-    Args:
-        name: Name of the side.
-        command: Its command line.
 
     Raises:
         NeurozooError: The process ended before it was ready.
@@ -113,23 +82,19 @@ class Side:
     def __init__(self, name: str, command: Sequence[str]) -> None:
         self.name = name
         environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3"}
-        self._process = subprocess.Popen(
+        self._process: Any = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
         )
-        requests, answers = self._process.stdin, self._process.stdout  # pipes
-        assert requests is not None
-        assert answers is not None
-        self._requests, self._answers = requests, answers
         self._read()
 
     def ask(self, steps: int) -> dict:
         """Lets it make a number of steps, and returns its answer."""
-        self._requests.write(f"{steps}\n")
-        self._requests.flush()
+        self._process.stdin.write(f"{steps}\n")
+        self._process.stdin.flush()
         return self._read()
 
     def _read(self) -> dict:
-        line = self._answers.readline()
+        line = self._process.stdout.readline()
         if not line:
             status = self._process.wait()
             raise NeurozooError(f"{self.name} ended with status {status}. Its output above says why.")
@@ -137,7 +102,7 @@ class Side:
 
     def close(self) -> None:
         """Ends the process."""
-        self._requests.close()
+        self._process.stdin.close()
         self._process.wait()
 
 
@@ -185,17 +150,16 @@ def compare(
     costs = contest.count(layout, settings)
     core = measure_peak(threads=[1], ops=ops)["multiply_adds_per_second"]
     shards = math.gcd(threads, settings.batch_size)  # equal parts of a batch
-    variants = ({f"{shards} shards": {"shards": shards}} if shards > 1 else {}) | dict(contest.variants)
+    variants: dict[str, dict[str, object]] = {"neurozoo": {}}
+    variants |= {f"neurozoo, {shards} shards": {"shards": shards}} if shards > 1 else {}
+    variants |= {"neurozoo, bfloat16": {"dtype": "mixed_bfloat16"}} if algo == "impala" else {}
     here = [sys.executable, "-m", "neurozoo.benchmark.learning_loop"]
     shared = {"game": game, "threads": threads, "ops": os.fspath(ops)}
     ours = {"algo": algo, "model": model, "preset": contest.preset, "overrides": contest.overrides, **shared}
-    commands = {
-        "floor": [*here, "floor", json.dumps(shared)],
-        "neurozoo": [*here, "learner", json.dumps({**ours, "warm_up": contest.warm_up})],
-    }
+    commands = {"floor": [*here, "floor", json.dumps(shared)]}
     for variant, changes in variants.items():
         given = {**ours, "overrides": {**contest.overrides, **changes}, "warm_up": contest.warm_up}
-        commands[f"neurozoo, {variant}"] = [*here, "learner", json.dumps(given)]
+        commands[variant] = [*here, "learner", json.dumps(given)]
     if torch_python is not None:
         if model not in contest.torch_models:
             raise NeurozooError(
@@ -207,7 +171,7 @@ def compare(
         for count in sorted({1, threads}):
             arguments = json.dumps({"game": game, "warm_up": contest.warm_up, **theirs, "threads": count})
             name = f"PyTorch, {count} thread{'s' * (count > 1)}"
-            commands[name] = [str(torch_python), str(Path(__file__).with_name(contest.torch_file)), arguments]
+            commands[name] = [str(torch_python), str(Path(__file__).with_name(f"torch_{algo}.py")), arguments]
     turns: dict[str, list[dict]] = {name: [] for name in commands}
     sides = []
     try:
@@ -223,16 +187,10 @@ def compare(
             side.close()
     peaks = [max(record["product"], threads * core) for record in turns["floor"]]
     at_once = threads if settings.num_envs > 1 else 1  # emulators
-    turns["floor"] = [
-        {
-            "steps_per_second": floor_steps_per_second(
-                costs, peak=peak, emulator_seconds=record["emulator_seconds"] / at_once
-            ),
-            "processor_milliseconds": 1e3 * (threads * costs.total / peak + record["emulator_seconds"]),
-            **record,
-        }
-        for record, peak in zip(turns["floor"], peaks, strict=True)
-    ]
+    for record, peak in zip(turns["floor"], peaks, strict=True):
+        emulator = record["emulator_seconds"]
+        record["steps_per_second"] = floor_steps_per_second(costs, peak=peak, emulator_seconds=emulator / at_once)
+        record["processor_milliseconds"] = 1e3 * (threads * costs.total / peak + emulator)
     return {
         "machine": machine(),
         "title": contest.title,
@@ -278,13 +236,13 @@ def as_table(report: Mapping) -> Table:
         f"Steps of {report['title']} per second",
         note,
         (
-            Column("side", "", lambda side: side["name"]),
-            Column("speed", "steps/s", lambda side: side["steps_per_second"], ",.0f"),
-            Column("least", "steps/s", lambda side: side["least"], ",.0f"),
-            Column("most", "steps/s", lambda side: side["most"], ",.0f"),
-            Column("processor", "ms/step", lambda side: side["processor_milliseconds"], ".2f"),
-            Column("to ours", "", lambda side: side["ratio"], ".2f"),
-            Column("of the floor", "", lambda side: side["share_of_floor"], ".0%"),
+            Column("side", "", "name"),
+            Column("speed", "steps/s", "steps_per_second", ",.0f"),
+            Column("least", "steps/s", "least", ",.0f"),
+            Column("most", "steps/s", "most", ",.0f"),
+            Column("processor", "ms/step", "processor_milliseconds", ".2f"),
+            Column("to ours", "", "ratio", ".2f"),
+            Column("of the floor", "", "share_of_floor", ".0%"),
         ),
         tuple(report["sides"]),
     )

@@ -13,8 +13,7 @@ from neurozoo.benchmark.between_episodes import measure_decoding, measure_update
 from neurozoo.benchmark.machine_peak import measure_peak, software
 from neurozoo.benchmark.own_process import in_own_process, measure_memory
 from neurozoo.benchmark.parts import Parts, measure_parts
-from neurozoo.benchmark.speed import Speed, measure_speed
-from neurozoo.benchmark.workload import make_workload
+from neurozoo.benchmark.speed import Speed, make_workload, measure_speed
 from neurozoo.errors import NeurozooError
 from neurozoo.genomes.noise_table import open_noise_table
 from neurozoo.machine import machine, physical_cores
@@ -112,11 +111,7 @@ def run_benchmark(
 
 
 def judged(parts: Parts, speed: Speed) -> dict[str, object]:
-    """Compares the cost of the whole step with the cost of its parts and with the floors.
-
-    Args:
-        parts: The cost of the parts.
-        speed: The speed of the same episodes as a whole, with the smallest number of threads that was measured.
+    """Compares the cost of the whole step, with the fewest threads, with the cost of its parts and with the floors.
 
     Returns:
         The fields of `parts`, and `frames_per_processor_second`; `step_microseconds` of processor time, which includes

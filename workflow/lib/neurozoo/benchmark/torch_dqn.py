@@ -11,6 +11,7 @@ import json
 import random
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -34,18 +35,9 @@ def make_network(num_actions: int):
     """Makes the network of Mnih et al. 2015."""
     from torch import nn
 
-    return nn.Sequential(
-        nn.Conv2d(STACK, 32, 8, stride=4),
-        nn.ReLU(),
-        nn.Conv2d(32, 64, 4, stride=2),
-        nn.ReLU(),
-        nn.Conv2d(64, 64, 3, stride=1),
-        nn.ReLU(),
-        nn.Flatten(),
-        nn.Linear(3136, 512),
-        nn.ReLU(),
-        nn.Linear(512, num_actions),
-    )
+    convolutions = [(STACK, 32, 8, 4), (32, 64, 4, 2), (64, 64, 3, 1)]  # channels before and after, kernel, stride
+    layers = [layer for shape in convolutions for layer in (nn.Conv2d(*shape), nn.ReLU())]
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(3136, 512), nn.ReLU(), nn.Linear(512, num_actions))
 
 
 class StackedReplay:
@@ -60,12 +52,9 @@ class StackedReplay:
 
     def add(self, observation, next_observation, action, reward, done) -> None:
         """Stores a transition."""
-        self.observations[self.position] = observation
-        self.actions[self.position] = action
-        self.rewards[self.position] = reward
-        self.dones[self.position] = done
-        self.position = (self.position + 1) % self.size
-        self.observations[self.position] = next_observation
+        row, self.position = self.position, (self.position + 1) % self.size
+        self.observations[row], self.observations[self.position] = observation, next_observation
+        self.actions[row], self.rewards[row], self.dones[row] = action, reward, done
         self.count = min(self.count + 1, self.size - 1)
 
     def sample(self, batch: int):
@@ -73,59 +62,26 @@ class StackedReplay:
         import torch
 
         rows = np.random.randint(0, self.count, size=batch)
-        arrays = (
-            self.observations[rows],
-            self.actions[rows],
-            self.rewards[rows],
-            self.observations[(rows + 1) % self.size],
-            self.dones[rows],
-        )
+        following = self.observations[(rows + 1) % self.size]
+        arrays = (self.observations[rows], self.actions[rows], self.rewards[rows], following, self.dones[rows])
         return [torch.from_numpy(array) for array in arrays]
 
 
 class Loop:
-    """A training run.
+    """A training run with settings of the learner that it is compared with; `epsilon` is that of the whole training."""
 
-    Args:
-        game: Game id.
-        threads: PyTorch's threads.
-        replay_size: Observations in the replay memory.
-        learning_starts: Steps with random actions before learning.
-        batch_size: Transitions in a minibatch.
-        train_frequency: Steps between two minibatches.
-        target_update_period: Steps between two updates of the target network.
-        learning_rate: Adam's learning rate.
-        discount: Discount per step.
-        epsilon: Probability of a random action.
-    """
-
-    def __init__(
-        self,
-        game: str,
-        *,
-        threads: int,
-        replay_size: int,
-        learning_starts: int,
-        batch_size: int,
-        train_frequency: int,
-        target_update_period: int,
-        learning_rate: float,
-        discount: float,
-        epsilon: float,
-    ) -> None:
+    def __init__(self, **settings) -> None:
         import torch
 
-        torch.set_num_threads(threads)
+        self.settings = s = SimpleNamespace(**settings)
+        torch.set_num_threads(s.threads)
         torch.manual_seed(1)
-        self.environment = make_environment(game)
+        self.environment = make_environment(s.game)
         self.num_actions = int(self.environment.action_space.n)
         self.network, self.target = make_network(self.num_actions), make_network(self.num_actions)
         self.target.load_state_dict(self.network.state_dict())
-        self.optimizer = torch.optim.Adam(self.network.parameters(), lr=learning_rate)
-        self.replay = StackedReplay(replay_size)
-        self.learning_starts, self.batch_size = learning_starts, batch_size
-        self.train_frequency, self.target_update_period = train_frequency, target_update_period
-        self.discount, self.epsilon = discount, epsilon
+        self.optimizer = torch.optim.Adam(self.network.parameters(), lr=s.learning_rate)
+        self.replay = StackedReplay(s.replay_size)
         self.observation, _ = self.environment.reset(seed=1)
         self.step = 0
 
@@ -133,8 +89,9 @@ class Loop:
         """Makes a number of steps."""
         import torch
 
+        s = self.settings
         for _ in range(steps):
-            if self.step < self.learning_starts or random.random() < self.epsilon:
+            if self.step < s.learning_starts or random.random() < s.epsilon:
                 action = int(self.environment.action_space.sample())
             else:
                 with torch.no_grad():
@@ -146,19 +103,19 @@ class Loop:
             if is_over or is_cut:
                 self.observation, _ = self.environment.reset()
             self.step += 1
-            if self.step > self.learning_starts and self.step % self.train_frequency == 0:
+            if self.step > s.learning_starts and self.step % s.train_frequency == 0:
                 self._learn()
-            if self.step % self.target_update_period == 0:
+            if self.step % s.target_update_period == 0:
                 self.target.load_state_dict(self.network.state_dict())
 
     def _learn(self) -> None:
         import torch
         from torch.nn import functional
 
-        observations, actions, rewards, next_observations, dones = self.replay.sample(self.batch_size)
+        observations, actions, rewards, next_observations, dones = self.replay.sample(self.settings.batch_size)
         with torch.no_grad():
             best = self.target(next_observations / 255.0).max(dim=1).values
-            wanted = rewards + self.discount * best * (1 - dones)
+            wanted = rewards + self.settings.discount * best * (1 - dones)
         values = self.network(observations / 255.0).gather(1, actions[:, None]).squeeze(1)
         loss = functional.smooth_l1_loss(values, wanted)
         self.optimizer.zero_grad()
@@ -169,8 +126,7 @@ class Loop:
 def serve(make_loop) -> None:
     """Reads numbers of steps from standard input, and prints an answer to each, until the input ends.
 
-    Args:
-        make_loop: Makes a loop, which has a method `run(steps)`, from the arguments on the command line.
+    `make_loop` makes a loop with a method `run(steps)` from the arguments on the command line.
     """
     given = json.loads(sys.argv[1])
     warm_up = given.pop("warm_up")

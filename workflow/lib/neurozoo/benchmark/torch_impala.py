@@ -5,6 +5,8 @@ environments that step together, one batch through the network for each step, un
 nothing from this project but `torch_dqn.py` beside it, and is called as that is.
 """
 
+from types import SimpleNamespace
+
 import numpy as np
 from torch_dqn import STACK, serve
 
@@ -54,58 +56,31 @@ def make_network(model: str, num_actions: int):
 
 
 class Loop:
-    """A training run. A step is a decision of one environment.
+    """A training run with settings of the learner that it is compared with. A step is a decision of one environment."""
 
-    Args:
-        game: Game id.
-        model: `impala_shallow` or `impala_deep`.
-        threads: PyTorch's threads, and those of the emulators.
-        num_envs: Environments.
-        unroll_length: Steps of an unroll.
-        batch_size: Unrolls of an update.
-        learning_rate: Of RMSProp.
-        discount: Per step.
-        entropy_cost: Factor on the entropy.
-        baseline_cost: Factor on the loss of the baseline.
-    """
-
-    def __init__(
-        self,
-        game: str,
-        *,
-        model: str,
-        threads: int,
-        num_envs: int,
-        unroll_length: int,
-        batch_size: int,
-        learning_rate: float,
-        discount: float,
-        entropy_cost: float,
-        baseline_cost: float,
-    ) -> None:
+    def __init__(self, **settings) -> None:
         import torch
         from ale_py.vector_env import AtariVectorEnv
         from gymnasium.spaces import Discrete
 
-        torch.set_num_threads(threads)
+        self.settings = s = SimpleNamespace(**settings)
+        torch.set_num_threads(s.threads)
         torch.manual_seed(1)
-        self.environments = AtariVectorEnv(game, num_envs, num_threads=threads, repeat_action_probability=0.25)
+        self.environments = AtariVectorEnv(s.game, s.num_envs, num_threads=s.threads, repeat_action_probability=0.25)
         actions = self.environments.single_action_space
         assert isinstance(actions, Discrete)  # all Atari games have buttons
         self.num_actions = int(actions.n)
-        self.network = make_network(model, self.num_actions)
-        self.optimizer = torch.optim.RMSprop(self.network.parameters(), lr=learning_rate, alpha=0.99, eps=0.01)
-        self.num_envs, self.length, self.batch_size = num_envs, unroll_length, batch_size
-        self.discount, self.entropy_cost, self.baseline_cost = discount, entropy_cost, baseline_cost
+        self.network = make_network(s.model, self.num_actions)
+        self.optimizer = torch.optim.RMSprop(self.network.parameters(), lr=s.learning_rate, alpha=0.99, eps=0.01)
         observation, _ = self.environments.reset(seed=1)
-        self.now = (observation.copy(), np.zeros(num_envs, np.int64), np.zeros(num_envs, np.float32))
+        self.now = (observation.copy(), np.zeros(s.num_envs, np.int64), np.zeros(s.num_envs, np.float32))
         self.unroll: list[tuple] = []
 
     def run(self, steps: int) -> None:
         """Makes a number of steps."""
         import torch
 
-        for _ in range(-(-steps // self.num_envs)):
+        for _ in range(-(-steps // self.settings.num_envs)):
             with torch.no_grad():
                 logits, _ = self.network(*map(torch.from_numpy, self.now))
                 actions = torch.distributions.Categorical(logits=logits).sample()
@@ -114,7 +89,7 @@ class Loop:
                 (*self.now, actions.numpy(), logits.numpy(), rewards.astype(np.float32), is_over | is_cut)
             )
             self.now = (observation.copy(), actions.numpy(), rewards.astype(np.float32))
-            if len(self.unroll) == self.length:
+            if len(self.unroll) == self.settings.unroll_length:
                 self._learn()
                 self.unroll = []
 
@@ -125,13 +100,15 @@ class Loop:
         inputs = [
             torch.cat([column, torch.from_numpy(now)[None]]) for column, now in zip(columns[:3], self.now, strict=True)
         ]
-        for first in range(0, self.num_envs, self.batch_size):
-            here = slice(first, first + self.batch_size)
+        num_envs, batch_size = self.settings.num_envs, self.settings.batch_size
+        for first in range(0, num_envs, batch_size):
+            here = slice(first, first + batch_size)
             self._update([each[:, here] for each in inputs], [each[:, here] for each in columns[3:]])
 
     def _update(self, inputs, happened) -> None:
         import torch
 
+        s = self.settings
         actions, old_logits, rewards, is_last = happened
         time, batch = actions.shape
         logits, values = self.network(*(each.flatten(0, 1) for each in inputs))
@@ -141,7 +118,7 @@ class Loop:
         with torch.no_grad():
             old = torch.log_softmax(old_logits, dim=-1).gather(-1, actions[..., None])[..., 0]
             ratios = torch.exp(taken - old).clamp(max=1.0)
-            discounts = self.discount * (~is_last).float()
+            discounts = s.discount * (~is_last).float()
             errors = ratios * (rewards.clamp(-1, 1) + discounts * values[1:] - values[:-1])
             error, sums = torch.zeros(batch), []
             for step in reversed(range(time)):
@@ -152,7 +129,7 @@ class Loop:
             advantages = ratios * (rewards.clamp(-1, 1) + discounts * after - values[:-1])
         entropy = -(policy.exp() * policy).sum()
         baseline = 0.5 * (targets - values[:-1]).square().sum()
-        loss = -(taken * advantages).sum() + self.baseline_cost * baseline - self.entropy_cost * entropy
+        loss = -(taken * advantages).sum() + s.baseline_cost * baseline - s.entropy_cost * entropy
         self.optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.network.parameters(), LARGEST_NORM)

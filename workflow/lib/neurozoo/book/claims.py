@@ -1,7 +1,6 @@
 """The claims of the book: what was published, and which configuration tests it."""
 
 import os
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -9,6 +8,7 @@ from pydantic import Field, ValidationError
 
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.plan.config_sections import Section
+from neurozoo.plan.configuration import check_config
 from neurozoo.validation import Number, Whole, explain, json_schema
 from neurozoo.yaml_files import read_yaml
 
@@ -16,13 +16,13 @@ FOLDER = Path("docs", "results")  # of pages and records, in the project
 FILE = FOLDER / "book.yaml"
 
 Text = Annotated[str, Field(min_length=1)]
-# What a claim shows: `shown` has a reader for each.
+# What a claim shows: `result_tables` has a reader for each.
 Kind = Literal[
     "scores", "scores_at_equal_frames", "scores_at_equal_hours", "comparison", "archives", "imports", "elites", "speed",
     "cost",
 ]  # fmt: skip
 # Tables of results that were made before there were records.
-EarlierKind = Literal["scores", "archives", "evaluation", "training", "elites"]
+EarlierKind = Literal["scores", "archives", "evaluation", "elites"]
 
 
 class Published(Section):
@@ -84,11 +84,6 @@ class Book(Section):
     )
 
 
-@cache
-def _schema() -> dict:
-    return json_schema(Book)
-
-
 def read_claims(project: str | os.PathLike = ".") -> dict[str, Claim]:
     """Reads the claims of the book, in its order.
 
@@ -104,7 +99,7 @@ def read_claims(project: str | os.PathLike = ".") -> dict[str, Claim]:
     try:
         claims = Book.model_validate(given).claims
     except ValidationError as error:
-        raise _wrong(path, list(explain(error, _schema()))) from error
+        raise _wrong(path, list(explain(error, json_schema(Book)))) from error
     problems = [problem for name, claim in claims.items() for problem in _problems(name, claim, Path(project))]
     if problems:
         raise _wrong(path, problems)
@@ -141,3 +136,12 @@ def check_named(names: list[str], claims: dict[str, Claim]) -> None:
     for name in names:
         if name not in claims:
             raise unknown_name("claim", name, claims)
+
+
+def read_configuration(path: str | os.PathLike) -> dict:
+    """Reads a claim's configuration and fills in its defaults.
+
+    Raises:
+        NeurozooError: It is missing or invalid.
+    """
+    return check_config(read_yaml(path, "Correct its path in docs/results/book.yaml."), source=str(path))

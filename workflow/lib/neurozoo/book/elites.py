@@ -8,8 +8,8 @@ import pandas as pd
 
 from neurozoo.algorithms.agent_names import agent_name
 from neurozoo.algorithms.registry import ALGORITHMS
+from neurozoo.book.formatting import NOTHING, RESTORE, ResultTable, score_text, variants_of, with_interval
 from neurozoo.book.record import Record
-from neurozoo.book.wording import NOTHING, RESTORE, Shown, score_text, variants_of, with_interval
 from neurozoo.environments.game_titles import game_title
 from neurozoo.environments.games import reference_scores
 from neurozoo.figures.style import ENOUGH_RUNS, number_range
@@ -20,17 +20,9 @@ _COLUMNS = ("game", "source", "reported", "tested")
 
 
 def read_elites(path: Path) -> pd.DataFrame:
-    """Reads the reported and the tested scores of the elites in a table.
+    """Reads rows with `game`, `source`, `reported` and `tested`: scores of elites.
 
-    Args:
-        path: A `metrics.csv` of one run, or the table of `benchmarks/elite_rules.py`, a row per run, of which the
-            published elite rule counts.
-
-    Returns:
-        Rows with `game`, `source`, `reported` and `tested`.
-
-    Raises:
-        NeurozooError: The table is damaged.
+    The table is a `metrics.csv` of one run, or that of docs/studies.md, whose rows of the published rule count.
     """
     columns = pd.read_csv(path, nrows=0).columns
     if "true_mean" in columns:
@@ -72,18 +64,14 @@ def elites_of_records(records: Mapping[str, Record]) -> pd.DataFrame:
     return pd.DataFrame(rows.values(), columns=[*_COLUMNS, "episodes"])
 
 
-def shown_elites(elites: pd.DataFrame) -> Shown:
+def elite_table(elites: pd.DataFrame) -> ResultTable:
     """Compares reported with tested scores, per source and over sources with equally many validation episodes.
 
     The excess of a source is how far its mean reported score is above its mean test score, in points and as a share of
     the latter. The share is unknown where random play scores less than zero, as in Pong, because no score means nothing
     there, and where an agent may have scored nothing. Over several sources, the share is their mean. Runs are resampled
-    within their sources.
-
-    Args:
-        elites: Rows with `game`, `source`, `reported`, `tested` and perhaps `episodes`. As long as others have several
-            runs, a source with one run has no part in the mean of all: how far other runs would spread there is
-            unknown, and the interval would be, too.
+    within their sources. As long as others have several runs, a source with one run has no part in the mean of all: how
+    far other runs would spread there is unknown, and the interval would be, too.
     """
     sources = {str(source): runs for source, runs in elites.groupby("source", sort=False)}
     rows = []
@@ -103,7 +91,7 @@ def shown_elites(elites: pd.DataFrame) -> Shown:
     title = "Reported and tested scores of elites" + (f", all of them without {left_out}" if left_out else "")
     head = ("of", "runs", "reported, mean", "tested, mean", "reported above tested [95 %]", "share of tested [95 %]")
     is_narrow = any(1 < len(runs) < ENOUGH_RUNS for runs in sources.values())
-    return Shown(title, head, rows, brief, is_narrow=is_narrow)
+    return ResultTable(title, head, rows, brief, is_narrow=is_narrow)
 
 
 def _source(game: str, algo: str, model: str, variant: str = "") -> str:

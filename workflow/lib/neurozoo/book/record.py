@@ -1,7 +1,6 @@
 """`record.json`: what is known of the results of a claim. Pages are written from it, without the results."""
 
 import os
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,46 +11,33 @@ from neurozoo.files import read_json, sha256_of
 from neurozoo.plan.config_sections import Section
 from neurozoo.validation import Number, Whole, explain, json_schema
 
-RECORD = "record.json"
+RECORD, FIGURE, HOURS_FIGURE = "record.json", "figure.png", "figure_hours.png"
 REMEDY = "Restore its folder: git checkout. After a merge, take one side whole, and the results of the other again."
 
 
-class TakenRun(Section):
-    """One run, as it was when its results were taken.
-
-    Attributes:
-        protocol: Name of the protocol; `facts` has what it says.
-        unit: What its budget counts, `frames` or `evaluations`.
-        progress: How much it had spent; `budget` is what it was trained for.
-        score: The own score of what `test_score` is about, from `score_episodes` episodes: of its last report, or of
-            its best agent where that is the result.
-        test_score: Its last test score, from `test_episodes` episodes that selected nothing.
-        seconds: Wall time of training and tests.
-        facts: Digest of its settings and of how it was played, a key of `Record.facts`.
-        neurozoo: Version that trained it.
-        commit: Commit of that version.
-        machine: Digest of the machine, a key of `Record.machines`; None if it is not known.
-        fields: Other fields of its last report.
-    """
+class RecordedRun(Section):
+    """One run, as it was when its results were taken."""
 
     algo: str
     game: str
     model: str
     run: Whole
-    protocol: str
-    unit: str
-    progress: Whole
+    protocol: str  # name of the protocol; `facts` has what it says
+    unit: str  # what its budget counts, `frames` or `evaluations`
+    progress: Whole  # how much it had spent; `budget` is what it was trained for
     budget: Whole
+    # the own score of what `test_score` is about, from `score_episodes` episodes: of its last report, or of its best
+    # agent where that is the result.
     score: Number | None = None
     score_episodes: Whole | None = None
-    test_score: Number | None = None
+    test_score: Number | None = None  # its last test score, from `test_episodes` episodes that selected nothing
     test_episodes: Whole | None = None
-    seconds: Number | None = None
-    facts: str
-    neurozoo: str | None = None
-    commit: str | None = None
-    machine: str | None = None
-    fields_: dict[str, Any] = Field(default={}, alias="fields")
+    seconds: Number | None = None  # wall time of training and tests
+    facts: str  # digest of its settings and of how it was played, a key of `Record.facts`
+    neurozoo: str | None = None  # version that trained it
+    commit: str | None = None  # commit of that version
+    machine: str | None = None  # digest of the machine, a key of `Record.machines`; None if it is not known
+    fields_: dict[str, Any] = Field(default={}, alias="fields")  # other fields of its last report
 
     @property
     def name(self) -> str:
@@ -60,32 +46,20 @@ class TakenRun(Section):
 
 
 class Record(Section):
-    """The results of a claim.
-
-    Attributes:
-        claim: Name of the claim.
-        configuration: The configuration that planned the runs.
-        runs: All runs that were there, also unfinished ones, in the order of the configuration.
-        facts: Settings, protocol and rules of tests by their digest; see `records.comparability`.
-        hours: For each game, the processor hours after which scores were compared at equal hours.
-        frames: For each game, the frames after which scores were compared at equal frames.
-        machines: The machines that trained, by their digest.
-        files: SHA-256 of the files beside the record, by name.
-    """
+    """The results of a claim."""
 
     claim: str
-    configuration: str
-    runs: Annotated[list[TakenRun], Field(min_length=1)]
+    configuration: str  # the configuration that planned the runs
+    # All runs that were there, also unfinished ones, in the order of the configuration.
+    runs: Annotated[list[RecordedRun], Field(min_length=1)]
+    # Settings, protocol and rules of tests by their digest; see `records.comparability`.
     facts: dict[str, dict[str, str]]
+    # For each game, the processor hours after which scores were compared at equal hours.
     hours: dict[str, Number] = Field(default={})
+    # For each game, the frames after which scores were compared at equal frames.
     frames: dict[str, Whole] = Field(default={})
-    machines: dict[str, dict[str, Any]] = Field(default={})
-    files: dict[str, str] = Field(default={})
-
-
-@cache
-def _schema() -> dict:
-    return json_schema(Record)
+    machines: dict[str, dict[str, Any]] = Field(default={})  # the machines that trained, by their digest
+    files: dict[str, str] = Field(default={})  # SHA-256 of the files beside the record, by name
 
 
 def read_record(folder: str | os.PathLike) -> Record | None:
@@ -101,7 +75,7 @@ def read_record(folder: str | os.PathLike) -> Record | None:
     try:
         record = Record.model_validate(read_json(path, REMEDY))
     except ValidationError as error:
-        problem = next(explain(error, _schema()))
+        problem = next(explain(error, json_schema(Record)))
         raise NeurozooError(f"{path} is damaged: {problem} {REMEDY}") from error
     if unknown := [run.name for run in record.runs if run.facts not in record.facts]:
         raise NeurozooError(f"{path} is damaged: it has no facts of {', '.join(unknown)}. {REMEDY}")

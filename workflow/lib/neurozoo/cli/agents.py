@@ -1,81 +1,57 @@
 """`python -m neurozoo import`, `export` and `evaluate`: agents from other systems, weights for them, and scores."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 
-from neurozoo.cli.arguments import (
-    Commands,
-    add_command,
-    add_engine,
-    add_json,
-    add_protocol,
-    check_outputs,
-    chosen,
-    named_game,
-    natural,
-    positive,
-    protocol_choices,
-)
+from neurozoo.cli import arguments as args
 from neurozoo.errors import NeurozooError
 
 
-def add_agent_commands(commands: Commands) -> None:
+def add_commands(commands: args.Commands) -> None:
     """Adds `import`, `export` and `evaluate`."""
-    brought = add_command(commands, "import", _import, "import an agent from another system as a run")
-    brought.add_argument(
-        "source",
-        metavar="FILE_OR_TEXT",
-        help="a genome or a seed list, or a file that holds one; arrays of weights (.npz); or a frozen graph (.pb)",
-    )
-    brought.add_argument("--game", type=named_game, help="default: the game in the file")
-    brought.add_argument("--model", help="network, such as large (default: the network in the file)")
-    brought.add_argument("--run", type=positive, default=1, help="number of the run (default: %(default)s)")
-    add_protocol(brought)
-    brought.add_argument(
-        "--format",
-        choices=("auto", "genome", "seeds"),
-        default="auto",
-        help="meaning of a flat list of numbers; auto reads it as seeds for the network cshenton, else as a genome "
-        "(default: %(default)s)",
-    )
-    brought.add_argument("--run-dir", type=Path, help="folder to write (default: results/runs/imported/GAME/MODEL/RUN)")
-    add_engine(brought, ops=False, threads=False)
+    command = args.add_command(commands, "import", _import, "import an agent from another system as a run")
+    option = command.add_argument
+    source = "a genome or a seed list, or a file that holds one; arrays of weights (.npz); or a frozen graph (.pb)"
+    option("source", metavar="FILE_OR_TEXT", help=source)
+    option("--game", type=args.named_game, help="default: the game in the file")
+    option("--model", help="network, such as large (default: the network in the file)")
+    option("--run", type=args.positive, default=1, help="number of the run")
+    args.add(command, *args.PROTOCOL)
+    meaning = "meaning of a flat list of numbers; auto reads it as seeds for the network cshenton, else as a genome"
+    option("--format", choices=("auto", "genome", "seeds"), default="auto", help=meaning)
+    option("--run-dir", type=Path, help="folder to write (default: results/runs/imported/GAME/MODEL/RUN)")
+    args.add(command, "noise")
 
-    export = add_command(commands, "export", _export, "write the weights of a genome or a run as plain arrays")
-    export.add_argument("source", type=Path, help="genome.json, checkpoint.npz, or a run's folder")
-    export.add_argument(
-        "weights", type=Path, help="file to write, such as weights.npz, with arrays conv1/w, conv1/b, ..."
-    )
-    add_engine(export, ops=False, threads=False)
+    command = args.add_command(commands, "export", _export, "write the weights of a genome or a run as plain arrays")
+    option = command.add_argument
+    option("source", type=Path, help="genome.json, checkpoint.npz, or a run's folder")
+    option("weights", type=Path, help="file to write, such as weights.npz, with arrays conv1/w, conv1/b, ...")
+    args.add(command, "noise")
 
-    evaluate = add_command(commands, "evaluate", _evaluate, "play episodes with a genome, and report its scores")
-    evaluate.add_argument(
-        "--genome", type=Path, required=True, help="folder of a run, its genome.json, or a published genome"
-    )
-    evaluate.add_argument("--game", type=named_game, help="default: the genome's game")
-    evaluate.add_argument("--model", help="network (default: the genome's network)")
-    add_protocol(evaluate)
-    evaluate.add_argument("--noops", type=natural, help="no-op frames at the start of an episode (default: random)")
-    evaluate.add_argument("--episodes", type=positive, default=30, help="number of episodes (default: %(default)s)")
-    evaluate.add_argument("--max-frames", type=positive, help="longest episode in frames (default: the protocol's)")
-    evaluate.add_argument("--seed", type=natural, default=0, help="default: %(default)s")
-    add_json(evaluate)
-    add_engine(evaluate)
+    command = args.add_command(commands, "evaluate", _evaluate, "play episodes with a genome, and report its scores")
+    option = command.add_argument
+    option("--genome", type=Path, required=True, help="folder of a run, its genome.json, or a published genome")
+    option("--game", type=args.named_game, help="default: the genome's game")
+    option("--model", help="network (default: the genome's network)")
+    args.add(command, *args.PROTOCOL)
+    option("--noops", type=args.natural, help="no-op frames at the start of an episode (default: random)")
+    option("--episodes", type=args.positive, default=30, help="number of episodes")
+    option("--max-frames", type=args.positive, help="longest episode in frames (default: the protocol's)")
+    args.add(command, "seed", "json", "ops", "noise", "threads")
 
 
 def _import(options):
     from neurozoo.agents.agent_import import import_agent
 
-    choices = chosen(options, "noise", "game", "model", "run", "format", "run_dir")
-    folder = import_agent(options.source, **choices, **protocol_choices(options))
+    choices = args.chosen(options, "noise", "game", "model", "run", "format", "run_dir")
+    folder = import_agent(options.source, **choices, **args.protocol_choices(options))
     print(f"{folder}: config.yaml, genome.json, checkpoint.npz")
 
 
 def _export(options):
     from neurozoo.agents.export import export_weights
 
-    check_outputs((options.weights, ".npz"))
+    args.check_outputs((options.weights, ".npz"))
     for name, shape in export_weights(options.source, options.weights, noise=options.noise).items():
         print(name, *shape)
 
@@ -91,25 +67,23 @@ def _evaluate(options):
         raise NeurozooError(
             f"{options.genome} is a genome for {agent.model!r} and cannot be used with {model!r}. Leave --model out."
         )
-    agent = play_as(agent, game=options.game, **protocol_choices(options))
+    agent = play_as(agent, game=options.game, **args.protocol_choices(options))
     episodes = score_genome(
         agent.genome,
         game=agent.game,
         model=agent.model,
         protocol=agent.protocol,
         reference=agent.reference,
-        **chosen(options, "episodes", "noops", "seed", "max_frames", "ops", "noise", "threads"),
+        **args.chosen(options, "episodes", "noops", "seed", "max_frames", "ops", "noise", "threads"),
     )
     figures = summary(episodes, agent.protocol)
-    if options.json:
-        print(json.dumps({"summary": figures, "episodes": [asdict(episode) for episode in episodes]}, indent=1))
-        return
-    for number, episode in enumerate(episodes, 1):
-        print(
-            f"episode {number}: score {episode.score:g}, {episode.steps} steps, {episode.frames} frames, "
-            f"{episode.noops} no-ops"
-        )
+    lines = [
+        f"episode {number}: score {episode.score:g}, {episode.steps} steps, {episode.frames} frames, "
+        f"{episode.noops} no-ops"
+        for number, episode in enumerate(episodes, 1)
+    ]
     error = "undefined" if figures["standard_error"] is None else f"{figures['standard_error']:.3g}"
-    print(f"mean {figures['mean']:g} (standard error {error}), median {figures['median']:g}")
-    if "note" in figures:
-        print(figures["note"])
+    lines.append(f"mean {figures['mean']:g} (standard error {error}), median {figures['median']:g}")
+    lines += [str(figures["note"])] if "note" in figures else []
+    record = {"summary": figures, "episodes": [asdict(episode) for episode in episodes]}
+    args.print_result(options, record, "\n".join(lines), indent=1)

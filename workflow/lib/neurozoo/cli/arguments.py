@@ -2,14 +2,17 @@
 
 import argparse
 import contextlib
+import json
 import math
 import os
+import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
 from neurozoo.errors import NeurozooError
-from neurozoo.native import OPS as OPS  # other modules of commands take it from here
+from neurozoo.native import OPS
 from neurozoo.records.run_result import OF_TRAINING
 from neurozoo.yaml_files import parse_yaml
 
@@ -20,43 +23,73 @@ RUN_FILES = ("config.yaml", "checkpoint.npz", "frozen", "rollout.npz", "train.lo
 Commands = argparse._SubParsersAction  # `add_command` adds commands to it
 
 
+class _Help(argparse.HelpFormatter):
+    """Adds the default of an option that has one, unless its help speaks of it."""
+
+    def _get_help_string(self, action: argparse.Action) -> str:
+        has_default = action.option_strings and not isinstance(action.default, bool | list | None)
+        if not has_default or action.default == argparse.SUPPRESS or "default" in (action.help or ""):
+            return action.help or ""
+        return f"{action.help} (default: %(default)s)"
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that answers a slip with one sentence, instead of all options and a sentence."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{"formatter_class": _Help, **settings})
 
     def error(self, message: str) -> NoReturn:
         """Ends the process with status 2."""
         self.exit(2, f"neurozoo: {message}. Look at: {self.prog} --help\n")
 
 
+class OriginalParser(argparse.ArgumentParser):
+    """Reads the options of another program; a slip is a `NeurozooError`."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raises what `run_translated` shows."""
+        raise NeurozooError(f"{self.prog}: {message}.")
+
+
+def run_translated(options: argparse.Namespace, translate: Callable) -> None:
+    """Runs the command line of another program.
+
+    Args:
+        options: The words are in `words`; `run` runs one of our command lines.
+        translate: Returns our command lines for these words, and sentences about what is ignored.
+    """
+    try:
+        commands, notices = translate(options.words)
+    except NeurozooError as error:
+        print(f"neurozoo: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
+    for sentence in notices:
+        print(f"neurozoo: {sentence}", file=sys.stderr)
+    for words in commands:
+        print("python -m neurozoo", shlex.join(words), file=sys.stderr)
+        options.run(words)
+
+
 def add_command(commands: Commands, name: str, function, summary: str) -> argparse.ArgumentParser:
-    """Adds a command whose `--help` shows the same summary as the list of commands.
+    """Adds a command whose `--help` shows the same summary as the list of commands, and returns its own parser.
 
     Args:
         commands: The commands to add to.
         name: The command's name.
         function: Called with the parsed options; None if the command has subcommands.
         summary: One line in lower case, without a full stop.
-
-    Returns:
-        The command's own parser.
     """
     command = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
     command.set_defaults(command=function, parser=command)
     return command
 
 
-def add_run_dir(command: argparse.ArgumentParser, **choices: Any) -> None:
-    """Adds the folder of a run, which `check_run_dirs` checks; `choices` may be `nargs`, for several."""
-    command.add_argument("run_dir", type=Path, help=f"folder of a run, such as {SOME_RUN}", **choices)
-    command.set_defaults(needs_run=True)
+# ---- values
 
 
 def whole(text: str) -> int:
-    """Reads a whole number that may have an exponent, such as 1e6.
-
-    Raises:
-        argparse.ArgumentTypeError: The text is not a whole number.
-    """
+    """Reads a whole number that may have an exponent, such as 1e6."""
     with contextlib.suppress(ValueError):
         return int(text)  # a float would round a long seed
     with contextlib.suppress(ValueError):
@@ -70,6 +103,17 @@ def positive(text: str) -> int:
     return _at_least(1, text)
 
 
+def natural(text: str) -> int:
+    """Reads a whole number from 0, such as a seed."""
+    return _at_least(0, text)
+
+
+def _at_least(least: int, text: str) -> int:
+    if (number := whole(text)) < least:
+        raise argparse.ArgumentTypeError(f"should be >= {least}, but is {number}")
+    return number
+
+
 def inches(text: str) -> float:
     """Reads the width or height of a figure, from 1 to 100."""
     try:
@@ -81,15 +125,105 @@ def inches(text: str) -> float:
     return number
 
 
-def natural(text: str) -> int:
-    """Reads a whole number from 0, such as a seed."""
-    return _at_least(0, text)
+def not_empty(text: str) -> str:
+    """Reads a name; an empty one, as of a variable of the shell that is not set, is refused."""
+    if not text:
+        raise argparse.ArgumentTypeError("should be a name, but is empty")
+    return text
 
 
-def _at_least(least: int, text: str) -> int:
-    if (number := whole(text)) < least:
-        raise argparse.ArgumentTypeError(f"should be >= {least}, but is {number}")
-    return number
+def named_game(text: str) -> str:
+    """Returns the name of a game. The module of an environment may be imported, because the user names it here."""
+    from neurozoo.environments.gymnasium_games import trust_module_of
+
+    trust_module_of(text)
+    return text
+
+
+# ---- options of several commands
+
+
+def add_run_dir(command: argparse.ArgumentParser, **choices: Any) -> None:
+    """Adds the folder of a run, which `check_run_dirs` checks; `choices` may be `nargs`, for several."""
+    command.add_argument("run_dir", type=Path, help=f"folder of a run, such as {SOME_RUN}", **choices)
+    command.set_defaults(needs_run=True)
+
+
+SHARED: dict[str, dict[str, Any]] = {
+    "ops": {"type": Path, "default": OPS, "help": "op library"},
+    "noise": {"type": Path, "default": NOISE, "help": "noise table"},
+    "threads": {"type": positive, "default": os.cpu_count(), "help": "number of threads (default: all cores)"},
+    "seed": {"type": natural, "default": 0, "help": "seed"},
+    "set": {
+        "action": "append",
+        "default": [],
+        "metavar": "NAME=VALUE",
+        "help": "a setting, such as frames=1e6; may be repeated",
+    },
+    "protocol": {"help": "evaluation protocol (default: the genome's, or else the game's)"},
+    "action-set": {"choices": ("minimal", "full"), "help": "default: the protocol's"},
+    "observation": {"help": "of river_crossing only: pixels, rgb, greyscale or objects"},
+    "start-state": {"choices": ("today", "2018"), "help": "RAM after a reset (default: today)"},
+    "sticky-probability": {"type": float, "help": "probability per frame that the previous action is repeated"},
+    "epsilon": {
+        "type": float,
+        "help": "probability of a random action (default: 0.05, or 0 for agents that draw their actions)",
+    },
+    "results": {"type": Path, "default": Path("results"), "help": "folder of all results"},
+    "json": {"action": "store_true", "help": "print JSON"},
+    "save": {"type": Path, "metavar": "FILE", "help": "also write the JSON to FILE"},
+}
+PROTOCOL = ("protocol", "action-set", "observation", "start-state")  # may differ from a genome's own
+
+
+def add(command: argparse._ActionsContainer, *names: str, **changes: Any) -> None:
+    """Adds options that several commands share; `changes` may be other words for `--help`."""
+    for name in names:
+        flags = ("--set", "-s") if name == "set" else (f"--{name}",)
+        command.add_argument(*flags, **SHARED[name] | changes)
+
+
+# ---- what was given
+
+
+def chosen(options: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """Returns some options by name, as keyword arguments for a function."""
+    return {name: getattr(options, name) for name in names}
+
+
+def protocol_choices(options: argparse.Namespace) -> dict[str, Any]:
+    """Returns the options `PROTOCOL`."""
+    return chosen(options, *(name.replace("-", "_") for name in PROTOCOL))
+
+
+def read_setting(text: str) -> object:
+    """Reads a setting's value as YAML, but reads 1e6 and 1e-5 as numbers; YAML reads them as strings.
+
+    Raises:
+        NeurozooError: It is not YAML.
+    """
+    for kind in (whole, float):
+        with contextlib.suppress(ValueError, argparse.ArgumentTypeError):
+            return kind(text)
+    return parse_yaml(text)
+
+
+def read_overrides(options: argparse.Namespace) -> dict[str, Any]:
+    """Returns what `--set` says: values by the settings' names.
+
+    Raises:
+        NeurozooError: A setting has no equals sign, or a value that is not YAML.
+    """
+    overrides = {}
+    for text in options.set:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise NeurozooError(f"--set {text!r} has no value. Write NAME=VALUE, such as --set frames=1e6.")
+        try:
+            overrides[name] = read_setting(value)
+        except NeurozooError as error:
+            raise NeurozooError(f"--set {text[:80]!r} has a value that is not YAML ({error}).") from error
+    return overrides
 
 
 def check_outputs(*files: tuple[Path | None, str]) -> None:
@@ -108,23 +242,6 @@ def check_outputs(*files: tuple[Path | None, str]) -> None:
             raise NeurozooError(f"{file} should end in {ending}. Nothing was written.")
         if file.name in OF_TRAINING and file.exists() and (file.parent / "config.yaml").exists():
             raise NeurozooError(f"{file} is the result of a training. Give another name. Nothing was written.")
-
-
-def not_empty(text: str) -> str:
-    """Reads a name; an empty one, as of a variable of the shell that is not set, is refused."""
-    if not text:
-        raise argparse.ArgumentTypeError("should be a name, but is empty")
-    return text
-
-
-def say_if_outdated(*folders: Path) -> None:
-    """Says on standard error which frozen agents are earlier ones of their runs; damaged ones are left to others."""
-    from neurozoo.agents.frozen import outdated
-
-    for folder in folders:
-        with contextlib.suppress(NeurozooError):
-            if complaint := outdated(folder):
-                print(f"neurozoo: {complaint}", file=sys.stderr)
 
 
 def check_run_dirs(options: argparse.Namespace) -> None:
@@ -156,92 +273,19 @@ def _check_is_run(folder: Path) -> None:
     )
 
 
-def add_results(command: argparse.ArgumentParser, meaning: str = "folder of all results") -> None:
-    """Adds the folder of all results; `meaning` may say what it should hold."""
-    command.add_argument("--results", type=Path, default=Path("results"), help=f"{meaning} (default: %(default)s)")
+# ---- what is said
 
 
-def add_protocol(command: argparse.ArgumentParser) -> None:
-    """Adds options that may differ from a genome's own protocol; see `protocol_choices`."""
-    command.add_argument("--protocol", help="evaluation protocol (default: the genome's, or else the game's)")
-    command.add_argument("--action-set", choices=("minimal", "full"), help="default: the protocol's")
-    command.add_argument("--observation", help="of river_crossing only: pixels, rgb, greyscale or objects")
-    command.add_argument("--start-state", choices=("today", "2018"), help="RAM after a reset (default: today)")
+def print_result(options: argparse.Namespace, record: object, text: str, *, indent: int | None = None) -> None:
+    """Prints a result as JSON if `--json` says so, and else as text."""
+    print(json.dumps(record, indent=indent) if options.json else text)
 
 
-def add_settings(command: argparse.ArgumentParser) -> None:
-    """Adds an option for single settings of an algorithm; see `read_overrides`."""
-    command.add_argument(
-        *("--set", "-s"),
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a setting, such as frames=1e6; may be repeated",
-    )
+def say_if_outdated(*folders: Path) -> None:
+    """Says on standard error which frozen agents are earlier ones of their runs; damaged ones are left to others."""
+    from neurozoo.agents.frozen import outdated
 
-
-def add_engine(command: argparse.ArgumentParser, *, ops: bool = True, threads: bool = True) -> None:
-    """Adds the files and threads of the engine that plays. Not every command needs the op library or threads."""
-    if ops:
-        command.add_argument("--ops", type=Path, default=OPS, help="op library (default: %(default)s)")
-    command.add_argument("--noise", type=Path, default=NOISE, help="noise table (default: %(default)s)")
-    if threads:
-        command.add_argument(
-            "--threads", type=positive, default=os.cpu_count(), help="number of threads (default: all cores)"
-        )
-
-
-def add_json(command: argparse.ArgumentParser, what: str = "JSON") -> None:
-    """Adds an option for output that programs can read."""
-    command.add_argument("--json", action="store_true", help=f"print {what}")
-
-
-def chosen(options: argparse.Namespace, *names: str) -> dict[str, Any]:
-    """Returns some options by name, as keyword arguments for a function."""
-    return {name: getattr(options, name) for name in names}
-
-
-def protocol_choices(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns the options of `add_protocol`."""
-    return chosen(options, "protocol", "action_set", "observation", "start_state")
-
-
-def named_game(text: str) -> str:
-    """Returns the name of a game. The module of an environment may be imported, because the user names it here."""
-    from neurozoo.environments.gymnasium_games import trust_module_of
-
-    trust_module_of(text)
-    return text
-
-
-def read_setting(text: str) -> object:
-    """Reads a setting's value as YAML, but reads 1e6 and 1e-5 as numbers; YAML reads them as strings.
-
-    Raises:
-        NeurozooError: It is not YAML.
-    """
-    for kind in (whole, float):
-        with contextlib.suppress(ValueError, argparse.ArgumentTypeError):
-            return kind(text)
-    return parse_yaml(text)
-
-
-def read_overrides(options: argparse.Namespace) -> dict[str, Any]:
-    """Reads the options of `add_settings`.
-
-    Returns:
-        Values by the settings' names.
-
-    Raises:
-        NeurozooError: A setting has no equals sign, or a value that is not YAML.
-    """
-    overrides = {}
-    for text in options.set:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise NeurozooError(f"--set {text!r} has no value. Write NAME=VALUE, such as --set frames=1e6.")
-        try:
-            overrides[name] = read_setting(value)
-        except NeurozooError as error:
-            raise NeurozooError(f"--set {text[:80]!r} has a value that is not YAML ({error}).") from error
-    return overrides
+    for folder in folders:
+        with contextlib.suppress(NeurozooError):
+            if complaint := outdated(folder):
+                print(f"neurozoo: {complaint}", file=sys.stderr)

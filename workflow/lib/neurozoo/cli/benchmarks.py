@@ -7,81 +7,52 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from neurozoo.cli.arguments import (
-    OPS,
-    Commands,
-    add_command,
-    add_engine,
-    add_json,
-    add_settings,
-    chosen,
-    named_game,
-    positive,
-    read_overrides,
-)
+from neurozoo.cli import arguments as args
 from neurozoo.errors import NeurozooError
 
 
-def add_benchmark_commands(commands: Commands) -> None:
+def add_commands(commands: args.Commands) -> None:
     """Adds `bench`, `bench-learner` and `profile`."""
-    bench = add_command(commands, "bench", _bench, "measure frames per second and core, and the cost of each part")
-    bench.add_argument("--networks", nargs="+", help="default: large, small, recurrent_large")
-    bench.add_argument("--games", nargs="+", help="default: frostbite, pong, riverraid")
-    bench.add_argument(
-        "--threads",
-        nargs="+",
-        type=positive,
-        help="numbers of threads (default: 1, 2, 4, ... up to the physical cores)",
-    )
-    bench.add_argument("--seconds", type=float, default=5.0, help="duration of each measurement (default: %(default)s)")
-    bench.add_argument(
-        "--engine", choices=("native", "batched"), default="native", help="batched is described in docs/gpu.md"
-    )
-    bench.add_argument("--slots", nargs="+", type=positive, help="slots of the batched engine (default: 256)")
-    add_json(bench)
-    bench.add_argument("--save", type=Path, metavar="FILE", help="also write the JSON to FILE")
-    bench.add_argument("--load", type=Path, metavar="FILE", help="measure nothing; show a file written by --save")
-    bench.add_argument(
-        "--write", type=Path, metavar="PAGE", help="replace the measurements on PAGE, such as docs/benchmarks.md"
-    )
-    add_engine(bench, threads=False)
+    summary = "measure frames per second and core, and the cost of each part"
+    command = args.add_command(commands, "bench", _bench, summary)
+    option = command.add_argument
+    option("--networks", nargs="+", help="default: large, small, recurrent_large")
+    option("--games", nargs="+", help="default: frostbite, pong, riverraid")
+    counts = "numbers of threads (default: 1, 2, 4, ... up to the physical cores)"
+    option("--threads", nargs="+", type=args.positive, help=counts)
+    option("--seconds", type=float, default=5.0, help="duration of each measurement")
+    option("--engine", choices=("native", "batched"), default="native", help="batched is described in docs/gpu.md")
+    option("--slots", nargs="+", type=args.positive, help="slots of the batched engine (default: 256)")
+    args.add(command, "json", "save")
+    option("--load", type=Path, metavar="FILE", help="measure nothing; show a file written by --save")
+    option("--write", type=Path, metavar="PAGE", help="replace the measurements on PAGE, such as docs/benchmarks.md")
+    args.add(command, "ops", "noise")
 
-    beside = add_command(
-        commands, "bench-learner", _bench_learner, "compare the speed of a learner with PyTorch and the machine's limit"
-    )
-    beside.add_argument("--algo", choices=("dqn", "impala"), default="dqn", help="default: %(default)s")
-    beside.add_argument("--game", type=named_game, default="pong", help="default: %(default)s")
-    beside.add_argument("--model", help="network (default: nature, or impala_shallow)")
-    beside.add_argument(
-        "--torch",
-        type=Path,
-        metavar="PYTHON",
-        help="a Python with PyTorch (make bench-learner makes one; default: none)",
-    )
-    beside.add_argument(
-        "--steps", type=positive, help="steps of each side in a turn (default: 400, or 6,400 of impala)"
-    )
-    beside.add_argument("--repeats", type=positive, default=7, help="number of turns (default: %(default)s)")
-    beside.add_argument("--threads", type=positive, help="threads of each side (default: physical cores)")
-    beside.add_argument("--ops", type=Path, default=OPS, help="op library (default: %(default)s)")
-    add_json(beside)
-    beside.add_argument("--save", type=Path, metavar="FILE", help="also write the JSON to FILE")
+    summary = "compare the speed of a learner with PyTorch and the machine's limit"
+    command = args.add_command(commands, "bench-learner", _bench_learner, summary)
+    option = command.add_argument
+    option("--algo", choices=("dqn", "impala"), default="dqn", help="algorithm")
+    option("--game", type=args.named_game, default="pong", help="game")
+    option("--model", help="network (default: nature, or impala_shallow)")
+    torch = "a Python with PyTorch (make bench-learner makes one; default: none)"
+    option("--torch", type=Path, metavar="PYTHON", help=torch)
+    option("--steps", type=args.positive, help="steps of each side in a turn (default: 400, or 6,400 of impala)")
+    option("--repeats", type=args.positive, default=7, help="number of turns")
+    option("--threads", type=args.positive, help="threads of each side (default: physical cores)")
+    args.add(command, "ops", "json", "save")
 
-    profile = add_command(
-        commands, "profile", _profile, "measure the parts of a learner: emulator, prediction, training"
-    )
-    profile.add_argument("--algo", default="dqn", help="algorithm (default: %(default)s)")
-    profile.add_argument("--game", type=named_game, default="pong", help="default: %(default)s")
-    profile.add_argument("--model", default="nature", help="network (default: %(default)s)")
-    profile.add_argument("--preset", default="nature", help="named settings (default: %(default)s)")
-    add_settings(profile)
-    profile.add_argument("--steps", type=positive, default=1000, help="steps of each part (default: %(default)s)")
-    profile.add_argument(
-        "--threads", type=positive, default=os.cpu_count(), help="number of threads (default: all cores)"
-    )
-    profile.add_argument("--ops", type=Path, default=OPS, help="op library (default: %(default)s)")
-    profile.add_argument("--flames", type=Path, metavar="HTML", help="also write a flame graph of training to HTML")
-    add_json(profile)
+    summary = "measure the parts of a learner: emulator, prediction, training"
+    command = args.add_command(commands, "profile", _profile, summary)
+    option = command.add_argument
+    option("--algo", default="dqn", help="algorithm")
+    option("--game", type=args.named_game, default="pong", help="game")
+    option("--model", default="nature", help="network")
+    option("--preset", default="nature", help="named settings")
+    args.add(command, "set")
+    option("--steps", type=args.positive, default=1000, help="steps of each part")
+    args.add(command, "threads", "ops")
+    option("--flames", type=Path, metavar="HTML", help="also write a flame graph of training to HTML")
+    args.add(command, "json")
 
 
 def _bench(options):
@@ -97,20 +68,20 @@ def _bench(options):
             raise NeurozooError(f"--load shows all that is in the file: leave out --{given[0]}.")
         report = read_json(options.load, "Measure: python -m neurozoo bench --save FILE")
     else:
-        choices = chosen(options, "networks", "games", "threads", "seconds", "ops", "noise")
+        choices = args.chosen(options, "networks", "games", "threads", "seconds", "ops", "noise")
         report = run_benchmark(**{name: value for name, value in choices.items() if value is not None})
     if options.save:
         write_json(options.save, report)
     if options.write:
         write_page(options.write, report)
-    print(json.dumps(report, indent=1) if options.json else as_text(report))
+    args.print_result(options, report, as_text(report), indent=1)
 
 
 def _bench_batched(options):
     from neurozoo.compute.gpus import claim_gpus
 
     print(claim_gpus(cpu_allowed=True).reason, file=sys.stderr)  # before TensorFlow or JAX see them
-    from neurozoo.benchmark.batched_engine import measure_batched
+    from neurozoo.benchmark.speed import measure_batched
 
     choices = options.networks or ["large"], options.games or ["frostbite"], options.threads or [os.cpu_count()]
     for network, game, threads, slots in itertools.product(*choices, options.slots or [256]):
@@ -123,18 +94,18 @@ def _bench_learner(options):
     from neurozoo.benchmark.side_by_side import as_table, compare
     from neurozoo.files import write_json
 
-    choices = chosen(options, "algo", "game", "model", "steps", "repeats", "threads", "ops")
+    choices = args.chosen(options, "algo", "game", "model", "steps", "repeats", "threads", "ops")
     report = compare(**choices, torch_python=options.torch)
     if options.save:
         write_json(options.save, report)
-    print(json.dumps(report, indent=1) if options.json else as_table(report).as_text())
+    args.print_result(options, report, as_table(report).as_text(), indent=1)
 
 
 def _profile(options):
     from neurozoo.benchmark.learning_parts import as_table, profile_learning
 
-    choices = chosen(options, "algo", "game", "model", "preset", "steps", "threads", "flames", "ops")
-    report = profile_learning(**choices, overrides=read_overrides(options))
-    print(json.dumps(report, indent=1) if options.json else as_table(report).as_text())
+    choices = args.chosen(options, "algo", "game", "model", "preset", "steps", "threads", "flames", "ops")
+    report = profile_learning(**choices, overrides=args.read_overrides(options))
+    args.print_result(options, report, as_table(report).as_text(), indent=1)
     if options.flames:
         print(options.flames, file=sys.stderr)

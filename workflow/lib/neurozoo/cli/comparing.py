@@ -1,74 +1,59 @@
 """`python -m neurozoo compare`: compares runs by scores, embeddings and classification of states."""
 
-import json
 import sys
 from math import isnan
 from pathlib import Path
 
-from neurozoo.cli.arguments import Commands, add_command, add_json, chosen, natural, positive, say_if_outdated
+from neurozoo.cli import arguments as args
 from neurozoo.errors import NeurozooError
 
 
-def add_comparing_commands(commands: Commands) -> None:
+def add_commands(commands: args.Commands) -> None:
     """Adds `compare` and its subcommands."""
-    compare = add_command(commands, "compare", None, "compare runs: statistics, embeddings or classification of states")
+    summary = "compare runs: statistics, embeddings or classification of states"
+    compare = args.add_command(commands, "compare", None, summary)
     compared = compare.add_subparsers(title="what", metavar="WHAT", required=True)
 
-    statistics = add_command(
-        compared, "statistics", _statistics, "compute scores with intervals, compare pairs of algorithms, draw figures"
-    )
-    statistics.add_argument("metrics", type=Path, help="metrics of all runs: tables/metrics.parquet or a .csv")
-    statistics.add_argument(
-        "--output", type=Path, default=Path("statistics"), help="folder to write (default: %(default)s)"
-    )
-    statistics.add_argument(
-        "--replications", type=positive, default=50_000, help="number of bootstrap resamples (default: %(default)s)"
-    )
-    statistics.add_argument(
-        "--confidence", type=float, default=0.95, help="confidence level of the intervals (default: %(default)s)"
-    )
-    statistics.add_argument("--seed", type=natural, default=0, help="default: %(default)s")
+    summary = "compute scores with intervals, compare pairs of algorithms, draw figures"
+    command = args.add_command(compared, "statistics", _statistics, summary)
+    option = command.add_argument
+    option("metrics", type=Path, help="metrics of all runs: tables/metrics.parquet or a .csv")
+    option("--output", type=Path, default=Path("statistics"), help="folder to write")
+    option("--replications", type=args.positive, default=50_000, help="number of bootstrap resamples")
+    option("--confidence", type=float, default=0.95, help="confidence level of the intervals")
+    args.add(command, "seed")
 
-    embed = add_command(compared, "embed", _embed, "embed the states of several runs of a game in one plane")
-    _add_run_dirs(embed)
-    embed.add_argument(
-        "--keys",
-        nargs="+",
-        default=["ram", "representation"],
-        help="data to embed: ram, ram_bits, representation (default: ram representation)",
-    )
-    embed.add_argument("--methods", nargs="+", default=["pca", "pca_tsne", "umap"], help="default: pca pca_tsne umap")
-    embed.add_argument("--max-points", type=positive, default=6000, help="most states to embed (default: %(default)s)")
-    embed.add_argument("--seed", type=natural, default=0, help="default: %(default)s")
+    command = args.add_command(compared, "embed", _embed, "embed the states of several runs of a game in one plane")
+    option = command.add_argument
+    _add_run_dirs(command)
+    keys = "data to embed: ram, ram_bits, representation (default: ram representation)"
+    option("--keys", nargs="+", default=["ram", "representation"], help=keys)
+    option("--methods", nargs="+", default=["pca", "pca_tsne", "umap"], help="default: pca pca_tsne umap")
+    option("--max-points", type=args.positive, default=6000, help="most states to embed")
+    args.add(command, "seed")
 
-    classify = add_command(compared, "classify", _classify, "test whether a classifier can tell from states who played")
-    _add_run_dirs(classify)
-    classify.add_argument("--by", default="algo", help="classes: algo, model or run (default: %(default)s)")
-    classify.add_argument("--source", default="observations", help="observations or frames (default: %(default)s)")
-    classify.add_argument("--epochs", type=positive, default=3, help="training epochs (default: %(default)s)")
-    classify.add_argument("--seed", type=natural, default=0, help="default: %(default)s")
-    add_json(classify, "the result as JSON")
+    summary = "test whether a classifier can tell from states who played"
+    command = args.add_command(compared, "classify", _classify, summary)
+    option = command.add_argument
+    _add_run_dirs(command)
+    option("--by", default="algo", help="classes: algo, model or run")
+    option("--source", default="observations", help="observations or frames")
+    option("--epochs", type=args.positive, default=3, help="training epochs")
+    args.add(command, "seed")
+    args.add(command, "json", help="print the result as JSON")
 
-    population = add_command(
-        compared, "population", _population, "show a run's populations in behaviour space on a page"
-    )
-    population.add_argument("run_dir", type=Path, help="folder of a run that was trained with record_population: true")
-    population.add_argument(
-        "--generations", type=int, nargs=2, metavar=("FIRST", "LAST"), help="generations to show (default: all)"
-    )
-    population.add_argument(
-        "--max-points", type=positive, default=40_000, help="most individuals on the page (default: %(default)s)"
-    )
-    population.add_argument("--output", type=Path, help="page to write (default: RUN_DIR/population.html)")
+    summary = "show a run's populations in behaviour space on a page"
+    option = args.add_command(compared, "population", _population, summary).add_argument
+    option("run_dir", type=Path, help="folder of a run that was trained with record_population: true")
+    option("--generations", type=int, nargs=2, metavar=("FIRST", "LAST"), help="generations to show (default: all)")
+    option("--max-points", type=args.positive, default=40_000, help="most individuals on the page")
+    option("--output", type=Path, help="page to write (default: RUN_DIR/population.html)")
 
 
 def _add_run_dirs(command):
-    command.add_argument(
-        "run_dirs", type=Path, nargs="+", help="folders of runs of one game, each with frozen/ and rollout.npz"
-    )
-    command.add_argument(
-        "--output", type=Path, default=Path("comparison"), help="folder to write (default: %(default)s)"
-    )
+    folders = "folders of runs of one game, each with frozen/ and rollout.npz"
+    command.add_argument("run_dirs", type=Path, nargs="+", help=folders)
+    command.add_argument("--output", type=Path, default=Path("comparison"), help="folder to write")
 
 
 def _statistics(options):
@@ -77,14 +62,11 @@ def _statistics(options):
     from neurozoo.records.improvement import comparison_table
     from neurozoo.records.tables import read_scores, score_table
 
-    if options.replications < 1 or not 0 < options.confidence < 1:
-        raise NeurozooError(
-            f"--replications is {options.replications} and --confidence is {options.confidence:g}, but there should be "
-            "at least 1 replication and a confidence between 0 and 1."
-        )
+    if not 0 < options.confidence < 1:
+        raise NeurozooError(f"--confidence is {options.confidence:g}, but should be between 0 and 1.")
     metrics = read_scores(options.metrics)
     scores, comparison = options.output / "scores.csv", options.output / "comparison.csv"
-    bootstrap = chosen(options, "replications", "confidence", "seed")
+    bootstrap = args.chosen(options, "replications", "confidence", "seed")
     score_table(metrics, scores, **bootstrap)
     comparison_table(metrics, comparison, **bootstrap)
 
@@ -100,9 +82,9 @@ def _statistics(options):
 def _embed(options):
     from neurozoo.comparison import embed_states, write_embedding_page
 
-    say_if_outdated(*options.run_dirs)
+    args.say_if_outdated(*options.run_dirs)
     embedding, page = options.output / "embedding.npz", options.output / "embedding.html"
-    choices = chosen(options, "keys", "methods", "max_points", "seed")
+    choices = args.chosen(options, "keys", "methods", "max_points", "seed")
     left_out = embed_states(options.run_dirs, embedding, **choices)
     _say_left_out(left_out)
     write_embedding_page(embedding, options.run_dirs, page)
@@ -122,18 +104,16 @@ def _classify(options):
     from neurozoo.comparison import classify_states
     from neurozoo.files import read_json
 
-    say_if_outdated(*options.run_dirs)
+    args.say_if_outdated(*options.run_dirs)
     facts, csv, figure = (options.output / f"classification.{end}" for end in ("json", "csv", "png"))
-    choices = chosen(options, "by", "source", "epochs", "seed")
+    choices = args.chosen(options, "by", "source", "epochs", "seed")
     result = classify_states(options.run_dirs, facts=facts, csv=csv, figures=[figure], **choices)
     record = read_json(facts, "")
     _say_left_out(record["left_out"])
-    if options.json:
-        print(json.dumps(record))
-    else:
-        low, high = result.interval
-        interval = "no interval: a class has a single test stretch" if isnan(low) else f"{low:.3f} to {high:.3f}"
-        print(f"{csv}: accuracy {result.accuracy:.3f} ({interval}), guessing {result.chance:.3f}")
+    low, high = result.interval
+    interval = "no interval: a class has a single test stretch" if isnan(low) else f"{low:.3f} to {high:.3f}"
+    text = f"{csv}: accuracy {result.accuracy:.3f} ({interval}), guessing {result.chance:.3f}"
+    args.print_result(options, record, text)
 
 
 def _say_left_out(left_out):

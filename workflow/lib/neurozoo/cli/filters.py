@@ -2,87 +2,71 @@
 
 import argparse
 import tempfile
+from collections.abc import Callable
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from neurozoo.cli.arguments import Commands, add_command, add_run_dir, chosen, natural, positive
+from neurozoo.cli import arguments as args
 from neurozoo.feature_visualization.objectives import OBJECTIVES
 from neurozoo.feature_visualization.parameterisations import PARAMETERISATIONS
 from neurozoo.number_text import number_label
 
 
-def add_filter_commands(commands: Commands) -> None:
+def add_commands(commands: args.Commands) -> None:
     """Adds `filters` and its subcommands."""
     summary = "draw what the filters of a frozen network respond to (docs/filters.md)"
-    kinds = add_command(commands, "filters", None, summary).add_subparsers(required=True, metavar="picture")
+    kinds = args.add_command(commands, "filters", None, summary).add_subparsers(required=True, metavar="picture")
 
-    weights = _of_run(kinds, "weights", _weights, "draw a mosaic of a convolution's weights", rollout=False)
-    weights.add_argument("--filters", type=positive, help="number of filters, from the first (default: all)")
+    command = _of_run(kinds, "weights", _weights, "draw a mosaic of a convolution's weights", rollout=False)
+    command.add_argument("--filters", type=args.positive, help="number of filters, from the first (default: all)")
 
-    patches = _of_run(kinds, "patches", _patches, "draw the patches of observations to which filters respond most")
-    _add_channels(patches)
-    patches.add_argument("--count", type=positive, default=5, help="patches of each kind (default: %(default)s)")
-    patches.add_argument(
-        "--distance", type=natural, default=10, help="least steps between two patches (default: %(default)s)"
-    )
-    patches.add_argument("--seed", type=natural, default=0, help="default: %(default)s")
+    command = _of_run(kinds, "patches", _patches, "draw the patches of observations to which filters respond most")
+    _add_channels(command)
+    command.add_argument("--count", type=args.positive, default=5, help="patches of each kind")
+    command.add_argument("--distance", type=args.natural, default=10, help="least steps between two patches")
+    args.add(command, "seed")
 
-    synthetic = _of_run(kinds, "synthetic", _synthetic, "optimise inputs that excite channels, units or directions")
-    _add_channels(synthetic)
-    synthetic.add_argument("--objective", choices=OBJECTIVES, default="channel", help="default: %(default)s")
-    synthetic.add_argument("--position", type=natural, nargs=2, metavar=("ROW", "COLUMN"), help="position of the unit")
-    synthetic.add_argument(
-        "--directions",
-        type=Path,
-        metavar="NPY",
-        help="array of shape (directions, channels); draws one picture for each direction",
-    )
-    _add_ascent(synthetic, parameterisation="pixel")
+    command = _of_run(kinds, "synthetic", _synthetic, "optimise inputs that excite channels, units or directions")
+    _add_channels(command)
+    option = command.add_argument
+    option("--objective", choices=OBJECTIVES, default="channel", help="what to excite")
+    option("--position", type=args.natural, nargs=2, metavar=("ROW", "COLUMN"), help="position of the unit")
+    directions = "array of shape (directions, channels); draws one picture for each direction"
+    option("--directions", type=Path, metavar="NPY", help=directions)
+    _add_ascent(command, parameterisation="pixel")
 
-    inversion = _of_run(
-        kinds, "inversion", _inversion, "optimise inputs that a layer cannot tell from recorded observations"
-    )
-    _add_steps(inversion, 4)
-    _add_ascent(inversion, parameterisation="fourier")
+    summary = "optimise inputs that a layer cannot tell from recorded observations"
+    command = _of_run(kinds, "inversion", _inversion, summary)
+    _add_steps(command, 4)
+    _add_ascent(command, parameterisation="fourier")
 
-    guided = _of_run(kinds, "guided", _guided, "draw which pixels excited filters, by guided backpropagation")
-    _add_channels(guided)
+    _add_channels(_of_run(kinds, "guided", _guided, "draw which pixels excited filters, by guided backpropagation"))
 
-    page = _of_run(
-        kinds,
-        "guided-page",
-        _guided_page,
-        "write a page with guided backpropagation for all convolutions, like nvis in simple_dqn",
-        layer=False,
-    )
-    page.add_argument("--filters", type=positive, default=4, help="filters per layer (default: %(default)s)")
-    page.add_argument(
-        "--play",
-        action="store_true",
-        help="play an episode instead of reading a rollout: at most 2,500 steps, 5 %% random actions",
-    )
+    summary = "write a page with guided backpropagation for all convolutions, like nvis in simple_dqn"
+    command = _of_run(kinds, "guided-page", _guided_page, summary, layer=False)
+    command.add_argument("--filters", type=args.positive, default=4, help="filters per layer")
+    played = "play an episode instead of reading a rollout: at most 2,500 steps, 5 %% random actions"
+    command.add_argument("--play", action="store_true", help=played)
 
-    attribution = _of_run(
-        kinds, "attribution", _attribution, "draw which pixels led to an action, by integrated gradients", layer=False
-    )
-    _add_steps(attribution, 6)
-    attribution.add_argument(
-        "--points", type=positive, default=64, help="points on the path from a black picture (default: %(default)s)"
-    )
+    summary = "draw which pixels led to an action, by integrated gradients"
+    command = _of_run(kinds, "attribution", _attribution, summary, layer=False)
+    _add_steps(command, 6)
+    command.add_argument("--points", type=args.positive, default=64, help="points on the path from a black picture")
 
     _of_run(kinds, "lean", _lean, "measure how strongly the first layer weighs each frame", layer=False, rollout=False)
 
-    figure = add_command(kinds, "plot-lean", _plot_lean, "plot the temporal lean of several runs")
-    figure.add_argument("run_dirs", type=Path, nargs="+", metavar="RUN_DIR", help="folders with filters/lean.csv")
-    figure.add_argument("--output", type=Path, nargs="+", required=True, help="figures, such as lean.pdf lean.png")
+    option = args.add_command(kinds, "plot-lean", _plot_lean, "plot the temporal lean of several runs").add_argument
+    option("run_dirs", type=Path, nargs="+", metavar="RUN_DIR", help="folders with filters/lean.csv")
+    option("--output", type=Path, nargs="+", required=True, help="figures, such as lean.pdf lean.png")
 
 
 def _of_run(kinds, name, function, summary, *, layer=True, rollout=True):
-    command = add_command(kinds, name, function, summary)
+    command = args.add_command(kinds, name, partial(_draw, function), summary)
     suffix = {"lean": "csv", "guided-page": "html"}.get(name, "png")
     command.set_defaults(name=name.removesuffix("-page"), suffix=suffix, layer=None)
-    add_run_dir(command)
+    args.add_run_dir(command)
     if layer:
         command.add_argument("--layer", required=True, help="name of a layer, such as conv1")
     if rollout:
@@ -93,48 +77,35 @@ def _of_run(kinds, name, function, summary, *, layer=True, rollout=True):
 
 
 def _add_channels(command):
-    command.add_argument(
-        "--channels",
-        type=natural,
-        nargs="+",
-        metavar="NUMBER",
-        help="filters or units, counted from 0 (default: the first 16)",
-    )
+    help = "filters or units, counted from 0 (default: the first 16)"
+    command.add_argument("--channels", type=args.natural, nargs="+", metavar="NUMBER", help=help)
 
 
 def _add_steps(command, count):
-    command.add_argument(
-        "--at", type=natural, nargs="+", metavar="STEP", help="steps of the rollout (default: evenly spaced)"
-    )
-    command.add_argument(
-        "--observations", type=positive, default=count, help="number of steps without --at (default: %(default)s)"
-    )
+    help = "steps of the rollout (default: evenly spaced)"
+    command.add_argument("--at", type=args.natural, nargs="+", metavar="STEP", help=help)
+    command.add_argument("--observations", type=args.positive, default=count, help="number of steps without --at")
 
 
 def _add_ascent(command, *, parameterisation):
-    command.add_argument("--steps", type=positive, default=256, help="gradient steps (default: %(default)s)")
-    command.add_argument("--learning-rate", type=float, help="default: depends on the parameterisation")
-    command.add_argument(
-        "--parameterisation", choices=PARAMETERISATIONS, default=parameterisation, help="default: %(default)s"
-    )
-    command.add_argument(
-        "--frames", choices=("all", "newest"), default="all", help="frames to optimise (default: %(default)s)"
-    )
-    command.add_argument("--jitter", type=natural, default=3, help="random shift in pixels (default: %(default)s)")
+    option = command.add_argument
+    option("--steps", type=args.positive, default=256, help="gradient steps")
+    option("--learning-rate", type=float, help="default: depends on the parameterisation")
+    option("--parameterisation", choices=PARAMETERISATIONS, default=parameterisation, help="form of the pictures")
+    option("--frames", choices=("all", "newest"), default="all", help="frames to optimise")
+    option("--jitter", type=args.natural, default=3, help="random shift in pixels")
     for name in ("total-variation", "l1", "l2"):
-        command.add_argument(
-            f"--{name}", type=float, default=0.0, metavar="WEIGHT", help="weight of this penalty (default: 0)"
-        )
-    command.add_argument("--seed", type=natural, default=0, help="default: %(default)s")
+        option(f"--{name}", type=float, default=0.0, metavar="WEIGHT", help="weight of this penalty (default: 0)")
+    args.add(command, "seed")
 
 
-def _inputs(options: argparse.Namespace) -> tuple[Path, Path]:
-    return options.run_dir / "frozen", options.rollout or options.run_dir / "rollout.npz"
-
-
-def _output(options: argparse.Namespace) -> Path:
+def _draw(function: Callable, options: argparse.Namespace) -> None:
+    """Calls the function of a picture with its inputs and its output, and prints what it says."""
     name = options.name if options.layer is None else f"{options.name}_{options.layer}"
-    return options.output or options.run_dir / "filters" / f"{name}.{options.suffix}"
+    output = options.output or options.run_dir / "filters" / f"{name}.{options.suffix}"
+    rollout = getattr(options, "rollout", None) or options.run_dir / "rollout.npz"
+    said = function(options, options.run_dir / "frozen", rollout, output)
+    print(f"{output}: {said}" if said else output)
 
 
 def _channels(options: argparse.Namespace) -> dict[str, Any]:
@@ -144,82 +115,74 @@ def _channels(options: argparse.Namespace) -> dict[str, Any]:
 def _ascent(options: argparse.Namespace) -> dict[str, Any]:
     from neurozoo.feature_visualization.synthetic import Ascent
 
-    return chosen(options, *(field.name for field in fields(Ascent)))
+    return args.chosen(options, *(field.name for field in fields(Ascent)))
 
 
-def _weights(options):
+def _weights(options, frozen, _, output):
     from neurozoo.feature_visualization.weights import draw_weights
 
-    draw_weights(options.run_dir / "frozen", _output(options), layer=options.layer, filters=options.filters)
-    print(_output(options))
+    draw_weights(frozen, output, layer=options.layer, filters=options.filters)
 
 
-def _patches(options):
+def _patches(options, frozen, rollout, output):
     from neurozoo.feature_visualization.patches import draw_patches
 
-    choices = {**chosen(options, "layer", "count", "distance", "seed"), **_channels(options)}
-    draw_patches(*_inputs(options), _output(options), **choices)
-    print(_output(options))
+    choices = args.chosen(options, "layer", "count", "distance", "seed")
+    draw_patches(frozen, rollout, output, **choices, **_channels(options))
 
 
-def _synthetic(options):
+def _synthetic(options, frozen, rollout, output):
     from neurozoo.feature_visualization.synthetic import draw_synthetic, read_directions
 
-    output = _output(options)
     choices = {
-        **chosen(options, "layer", "objective"),
+        **args.chosen(options, "layer", "objective"),
         "position": options.position and tuple(options.position),
         "directions": options.directions and read_directions(options.directions),
         "course": output.with_suffix(".csv"),
-        **_channels(options),
-        **_ascent(options),
     }
-    made = draw_synthetic(*_inputs(options), output, **choices)
-    print(f"{output}: objective from {made.start_values.mean():.3g} to {made.values.mean():.3g} (means over pictures)")
+    made = draw_synthetic(frozen, rollout, output, **choices, **_channels(options), **_ascent(options))
+    return f"objective from {made.start_values.mean():.3g} to {made.values.mean():.3g} (means over pictures)"
 
 
-def _inversion(options):
+def _inversion(options, frozen, rollout, output):
     from neurozoo.feature_visualization.inversion import draw_inversion
 
-    choices = {**chosen(options, "layer", "at", "observations"), **_ascent(options)}
-    cosines = draw_inversion(*_inputs(options), _output(options), **choices)
-    print(f"{_output(options)}: cosine similarities {', '.join(f'{cosine:.2f}' for cosine in cosines)}")
+    choices = args.chosen(options, "layer", "at", "observations")
+    cosines = draw_inversion(frozen, rollout, output, **choices, **_ascent(options))
+    return f"cosine similarities {', '.join(f'{cosine:.2f}' for cosine in cosines)}"
 
 
-def _guided(options):
+def _guided(options, frozen, rollout, output):
     from neurozoo.feature_visualization.guided import draw_guided
 
-    draw_guided(*_inputs(options), _output(options), layer=options.layer, **_channels(options))
-    print(_output(options))
+    draw_guided(frozen, rollout, output, layer=options.layer, **_channels(options))
 
 
-def _guided_page(options):
+def _guided_page(options, frozen, rollout, output):
     from neurozoo.feature_visualization.guided_page import write_guided_page
     from neurozoo.rollouts.rollout import record_rollout
 
-    folder, rollout = _inputs(options)
     with tempfile.TemporaryDirectory() as played:
         if options.play:
             rollout = Path(played, "rollout.npz")
-            made = record_rollout(folder, rollout, action_noise=0.05)
+            made = record_rollout(frozen, rollout, action_noise=0.05)
             print(f"played {made.steps} steps, score {number_label(made.scores[0])}")
-        write_guided_page(folder, rollout, _output(options), filters=options.filters)
-    print(_output(options))
+        write_guided_page(frozen, rollout, output, filters=options.filters)
 
 
-def _attribution(options):
+def _attribution(options, frozen, rollout, output):
     from neurozoo.feature_visualization.attribution import draw_attribution
 
-    made = draw_attribution(*_inputs(options), _output(options), **chosen(options, "at", "observations", "points"))
-    print(f"{_output(options)}: largest completeness gap {abs(made.gaps).max():.2g}")
+    made = draw_attribution(frozen, rollout, output, **args.chosen(options, "at", "observations", "points"))
+    return f"largest completeness gap {abs(made.gaps).max():.2g}"
 
 
-def _lean(options):
+def _lean(options, frozen, _, output):
     from neurozoo.feature_visualization.lean import write_lean
 
-    table = write_lean(options.run_dir / "frozen", _output(options))
+    table = write_lean(frozen, output)
     leans = ", ".join(f"{frame} {lean:.3f}" for frame, lean in zip(table["frame"], table["lean"], strict=True))
-    print(f"{_output(options)}: {leans or 'no lean, because the network sees only one frame'}")
+    return leans or "no lean, because the network sees only one frame"
 
 
 def _plot_lean(options):

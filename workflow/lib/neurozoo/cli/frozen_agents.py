@@ -5,136 +5,86 @@ from dataclasses import asdict
 from pathlib import Path
 
 from neurozoo.agents.tags import FINAL
-from neurozoo.cli.arguments import (
-    Commands,
-    add_command,
-    add_engine,
-    add_json,
-    add_run_dir,
-    check_outputs,
-    chosen,
-    natural,
-    positive,
-    say_if_outdated,
-)
+from neurozoo.cli import arguments as args
 from neurozoo.errors import NeurozooError
 
 
-def add_frozen_agent_commands(commands: Commands) -> None:
+def add_commands(commands: args.Commands) -> None:
     """Adds `freeze`, `rollout` and `test`."""
-    freeze = add_command(
-        commands, "freeze", _freeze, "convert a run's best network into Keras, SavedModel and graph files"
-    )
-    add_run_dir(freeze)
-    earlier = freeze.add_mutually_exclusive_group()
-    earlier.add_argument(
-        "--generation", type=natural, help="freeze this generation's elite instead of the run's result"
-    )
-    earlier.add_argument("--snapshot", type=positive, metavar="FRAMES", help="freeze snapshots/FRAMES.npz instead")
-    earlier.add_argument("--tag", help="freeze the best network at this moment, such as initial, human, 400M or 2HR")
-    freeze.add_argument(
-        "--forms",
-        nargs="*",
-        choices=["saved_model", "graph"],
-        default=["saved_model", "graph"],
-        help="what to keep besides model.keras, each as large as the checkpoint (default: both)",
-    )
-    add_engine(freeze, threads=False)
+    summary = "convert a run's best network into Keras, SavedModel and graph files"
+    command = args.add_command(commands, "freeze", _freeze, summary)
+    args.add_run_dir(command)
+    earlier = command.add_mutually_exclusive_group().add_argument
+    earlier("--generation", type=args.natural, help="freeze this generation's elite instead of the run's result")
+    earlier("--snapshot", type=args.positive, metavar="FRAMES", help="freeze snapshots/FRAMES.npz instead")
+    earlier("--tag", help="freeze the best network at this moment, such as initial, human, 400M or 2HR")
+    forms, rest = ["saved_model", "graph"], "what to keep besides model.keras, each as large as the checkpoint"
+    command.add_argument("--forms", nargs="*", choices=forms, default=forms, help=f"{rest} (default: both)")
+    args.add(command, "ops", "noise")
 
-    rollout = add_command(commands, "rollout", _rollout, "let a frozen agent play and record every step")
-    add_run_dir(rollout)
-    rollout.add_argument(
-        "--tag",
-        default=FINAL,
-        help="agent of this moment; freeze it first (python -m neurozoo freeze RUN_DIR --tag TAG)",
-    )
-    rollout.add_argument("--episodes", type=positive, default=1, help="number of episodes (default: %(default)s)")
-    rollout.add_argument(
-        "--max-steps",
-        type=positive,
-        default=2500,
-        help="ends the rollout after so many steps of all episodes together (default: %(default)s)",
-    )
-    rollout.add_argument(
-        "--min-steps", type=natural, default=0, help="play more episodes until there are this many steps"
-    )
-    seeds = rollout.add_mutually_exclusive_group()
-    seeds.add_argument("--seed", type=natural, default=0, help="default: %(default)s")
-    seeds.add_argument("--seeds", type=natural, nargs="+", help="one rollout each, as RUN_DIR/rollouts/seed_SEED.npz")
-    rollout.add_argument("--noops", type=natural, help="no-op frames at the start of an episode (default: random)")
+    command = args.add_command(commands, "rollout", _rollout, "let a frozen agent play and record every step")
+    option = command.add_argument
+    args.add_run_dir(command)
+    moment = "agent of this moment; freeze it first (python -m neurozoo freeze RUN_DIR --tag TAG)"
+    option("--tag", default=FINAL, help=moment)
+    option("--episodes", type=args.positive, default=1, help="number of episodes")
+    most = "ends the rollout after so many steps of all episodes together"
+    option("--max-steps", type=args.positive, default=2500, help=most)
+    option("--min-steps", type=args.natural, default=0, help="play more episodes until there are this many steps")
+    seeds = command.add_mutually_exclusive_group()
+    args.add(seeds, "seed")
+    each = "one rollout each, as RUN_DIR/rollouts/seed_SEED.npz"
+    seeds.add_argument("--seeds", type=args.natural, nargs="+", help=each)
+    option("--noops", type=args.natural, help="no-op frames at the start of an episode (default: random)")
     noise = "standard deviation of Gaussian noise on"
-    rollout.add_argument("--observation-noise", type=float, default=0.0, help=f"{noise} the observations")
-    rollout.add_argument("--parameter-noise", type=float, default=0.0, help=f"{noise} the convolutions' kernels")
-    rollout.add_argument("--action-noise", type=float, default=0.0, help="probability of a random action")
-    rollout.add_argument(
-        "--sticky-probability", type=float, help="probability per frame that the previous action is repeated"
-    )
-    rollout.add_argument("--streamlined", action="store_true", help="record only scores, no pictures and no RAM")
-    rollout.add_argument(
-        "--output", type=Path, help="file to write (default: RUN_DIR/rollout.npz, or rollouts/streamlined.npz in it)"
-    )
-    rollout.add_argument(
-        "--table", type=Path, help="table with one row per step (default: the output's name with .parquet)"
-    )
-    add_json(rollout, "steps, scores and speed as JSON")
+    option("--observation-noise", type=float, default=0.0, help=f"{noise} the observations")
+    option("--parameter-noise", type=float, default=0.0, help=f"{noise} the convolutions' kernels")
+    option("--action-noise", type=float, default=0.0, help="probability of a random action")
+    args.add(command, "sticky-probability")
+    option("--streamlined", action="store_true", help="record only scores, no pictures and no RAM")
+    output = "file to write (default: RUN_DIR/rollout.npz, or rollouts/streamlined.npz in it)"
+    option("--output", type=Path, help=output)
+    option("--table", type=Path, help="table with one row per step (default: the output's name with .parquet)")
+    args.add(command, "json", help="print steps, scores and speed as JSON")
 
-    test = add_command(
-        commands, "test", _test, "let an agent play with some random actions (epsilon-greedy), and report its scores"
-    )
-    add_run_dir(test)
-    kept = test.add_mutually_exclusive_group()
-    kept.add_argument(
-        "--snapshot", type=positive, metavar="FRAMES", help="test snapshots/FRAMES.npz instead of the result"
-    )
-    kept.add_argument("--tag", help="test the agent of this moment, such as human")
-    test.add_argument(
-        "--epsilon",
-        type=float,
-        help="probability of a random action (default: 0.05, or 0 for agents that draw their actions)",
-    )
-    test.add_argument(
-        "--action-rules",
-        nargs="+",
-        default=[],
-        metavar="RULE",
-        choices=("greedy", "sampled"),
-        help="how outputs become actions: greedy, sampled, or both (default: the agent's own rule)",
-    )
-    test.add_argument(
-        "--protocol",
-        nargs="+",
-        default=[],
-        metavar="NAME",
-        help="evaluation protocols, such as machado2018 (default: the agent's own)",
-    )
-    test.add_argument(
-        "--sticky-probability", type=float, help="probability per frame that the previous action is repeated"
-    )
-    extent = test.add_mutually_exclusive_group()
-    extent.add_argument("--episodes", type=positive, default=30, help="episodes per protocol (default: %(default)s)")
-    extent.add_argument("--steps", type=positive, help="play whole episodes until there are this many steps")
-    test.add_argument("--seed", type=natural, default=0, help="default: %(default)s")
-    test.add_argument("--output", type=Path, help="JSON file to write (default: test.json beside frozen/)")
-    add_json(test)
-    add_engine(test, threads=False)
+    summary = "let an agent play with some random actions (epsilon-greedy), and report its scores"
+    command = args.add_command(commands, "test", _test, summary)
+    option = command.add_argument
+    args.add_run_dir(command)
+    kept = command.add_mutually_exclusive_group().add_argument
+    kept("--snapshot", type=args.positive, metavar="FRAMES", help="test snapshots/FRAMES.npz instead of the result")
+    kept("--tag", help="test the agent of this moment, such as human")
+    args.add(command, "epsilon")
+    rules, meaning = ("greedy", "sampled"), "how outputs become actions: greedy, sampled, or both"
+    own = f"{meaning} (default: the agent's own rule)"
+    option("--action-rules", nargs="+", default=[], metavar="RULE", choices=rules, help=own)
+    protocols = "evaluation protocols, such as machado2018 (default: the agent's own)"
+    option("--protocol", nargs="+", default=[], metavar="NAME", help=protocols)
+    args.add(command, "sticky-probability")
+    extent = command.add_mutually_exclusive_group().add_argument
+    extent("--episodes", type=args.positive, default=30, help="episodes per protocol")
+    extent("--steps", type=args.positive, help="play whole episodes until there are this many steps")
+    args.add(command, "seed")
+    option("--output", type=Path, help="JSON file to write (default: test.json beside frozen/)")
+    args.add(command, "json", "ops", "noise")
 
 
 def _freeze(options):
     from neurozoo.agents.freeze import freeze_run
 
-    check = freeze_run(options.run_dir, **chosen(options, "ops", "noise", "generation", "snapshot", "tag", "forms"))
-    print(json.dumps(check))
+    choices = args.chosen(options, "ops", "noise", "generation", "snapshot", "tag", "forms")
+    print(json.dumps(freeze_run(options.run_dir, **choices)))
 
 
 def _rollout(options):
     from neurozoo.agents.tagged_agents import frozen_tag_folder
     from neurozoo.rollouts.rollout import record_rollout
 
-    check_outputs((options.output, ".npz"), (options.table, ".parquet"))
+    args.check_outputs((options.output, ".npz"), (options.table, ".parquet"))
     folder = frozen_tag_folder(options.run_dir, options.tag)
-    say_if_outdated(folder)
-    noise = chosen(options, "observation_noise", "parameter_noise", "action_noise", "sticky_probability")
-    extent = chosen(options, "episodes", "max_steps", "min_steps", "noops", "streamlined")
+    args.say_if_outdated(folder)
+    noise = args.chosen(options, "observation_noise", "parameter_noise", "action_noise", "sticky_probability")
+    extent = args.chosen(options, "episodes", "max_steps", "min_steps", "noops", "streamlined")
     # A streamlined one takes the place of no recording that movies are made of.
     default = Path("rollouts", "streamlined.npz") if options.streamlined else Path("rollout.npz")
     outputs = {options.seed: options.output or folder / default}
@@ -164,7 +114,7 @@ def _test(options):
     from neurozoo.agents.tags import snapshot_path
     from neurozoo.rollouts.epsilon_greedy import as_table, play_epsilon_greedily
 
-    check_outputs((options.output, ".json"))
+    args.check_outputs((options.output, ".json"))
     folder = options.run_dir
     if options.snapshot is not None:
         folder = snapshot_path(folder, options.snapshot).with_suffix("")
@@ -178,6 +128,6 @@ def _test(options):
         options.output or folder / "test.json",
         protocols=options.protocol,
         action_rules=options.action_rules,
-        **chosen(options, "epsilon", "sticky_probability", "episodes", "steps", "seed"),
+        **args.chosen(options, "epsilon", "sticky_probability", "episodes", "steps", "seed"),
     )
-    print(json.dumps(record) if options.json else as_table(record))
+    args.print_result(options, record, as_table(record))

@@ -9,14 +9,13 @@ import argparse
 import csv
 import shlex
 import socket
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from neurozoo.agents.zoo_names import game_of
 from neurozoo.algorithms.settings import resolve_settings
-from neurozoo.cli.arguments import Commands, add_command
+from neurozoo.cli import arguments as args
 from neurozoo.environments.protocols import FRAME_SKIP
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.files import open_text, write_text
@@ -51,19 +50,12 @@ OF_ONE_PROCESS = ("learner_host", "actor_hosts", "task", "job_name")
 
 
 class Worker(NamedTuple):
-    """A line of the list of workers, without its password.
+    """A line of the list of workers, without its password."""
 
-    Attributes:
-        job: `learner` or `actor`.
-        host: Where it runs.
-        ssh_port: Port of its ssh server; empty for the default.
-        ssh_username: Account there; empty for one's own.
-    """
-
-    job: str
-    host: str
-    ssh_port: str
-    ssh_username: str
+    job: str  # `learner` or `actor`
+    host: str  # where it runs
+    ssh_port: str  # port of its ssh server; empty for the default
+    ssh_username: str  # account there; empty for one's own
 
     @property
     def is_local(self) -> bool:
@@ -71,41 +63,23 @@ class Worker(NamedTuple):
         return self.host in (*LOCAL, socket.gethostname(), socket.getfqdn())
 
 
-def add_impala_gym_command(commands: Commands, run: Callable[[Sequence[str]], None]) -> None:
-    """Adds `impala_gym`.
-
-    Args:
-        commands: The commands of the main program.
-        run: Runs one of our commands; gets its words.
-    """
-    original = add_command(commands, "impala_gym", _impala_gym, "run a command line of impala_horovod_gym")
-    original.prefix_chars = "\0"  # its options are read by `translate`
-    original.set_defaults(run=run)
-    original.add_argument("words", nargs="*", metavar="--OPTION VALUE", help="such as: --workers_csv_path hosts.csv")
+def add_commands(commands: args.Commands) -> None:
+    """Adds `impala_gym`."""
+    command = args.add_command(commands, "impala_gym", _impala_gym, "run a command line of impala_horovod_gym")
+    command.prefix_chars = "\0"  # its options are read by `translate`
+    command.add_argument("words", nargs="*", metavar="--OPTION VALUE", help="such as: --workers_csv_path hosts.csv")
 
 
 def _impala_gym(options):
-    try:
-        words, notices = translate(options.words)
-    except NeurozooError as error:
-        print(f"neurozoo: {error}", file=sys.stderr)
-        raise SystemExit(2) from None
-    for sentence in notices:
-        print(f"neurozoo: {sentence}", file=sys.stderr)
-    print("python -m neurozoo", shlex.join(words), file=sys.stderr)
-    options.run(words)
+    def as_commands(given):
+        words, notices = translate(given)
+        return [words], notices
 
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise NeurozooError(f"{self.prog}: {message}.")
+    args.run_translated(options, as_commands)
 
 
 def translate(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Translates a command line of impala_horovod_gym. Writes the hosts of `mpirun` beside the list of workers.
-
-    Args:
-        arguments: Options such as `["--workers_csv_path", "workers.csv", "--batch_size", "32"]`.
 
     Returns:
         The words for `python -m neurozoo`, and sentences about what is ignored.
@@ -153,13 +127,10 @@ def translate(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def read_workers(path: str | Path) -> tuple[list[Worker], list[str]]:
-    """Reads a list of workers: learners first, then actors, each in the order of the file.
-
-    Args:
-        path: A CSV file with the columns of the original.
+    """Reads a list of workers, a CSV file with the columns of the original.
 
     Returns:
-        The workers, and sentences about what is ignored.
+        The workers, learners first, then actors, each in the order of the file; and sentences about what is ignored.
 
     Raises:
         NeurozooError: The file is not such a list.
@@ -203,7 +174,9 @@ def read_workers(path: str | Path) -> tuple[list[Worker], list[str]]:
 
 
 def _parsed(arguments: Sequence[str]) -> dict[str, Any]:
-    parser = _Parser(prog="python -m neurozoo impala_gym", description="See docs/impala.md.", allow_abbrev=False)
+    parser = args.OriginalParser(
+        prog="python -m neurozoo impala_gym", description="See docs/impala.md.", allow_abbrev=False
+    )
     kinds: dict[str, Callable[[str], object]] = {name: kind for name, (kind, _) in SETTINGS.items()}
     kinds |= {"total_environment_frames": float, "gradients_clipping": float, "test_num_episodes": int}
     texts = ("workers_csv_path", "logdir", "mode", "level_name", "agent_name", *WITHOUT_EFFECT, *OF_ONE_PROCESS)

@@ -1,25 +1,11 @@
 """`python -m neurozoo movie`, `generations` and `play`: shows agents in movies or in a window."""
 
 import argparse
-import json
 from dataclasses import asdict
 from pathlib import Path
 
 from neurozoo.agents.tags import FINAL
-from neurozoo.cli.arguments import (
-    OPS,
-    Commands,
-    add_command,
-    add_engine,
-    add_json,
-    add_run_dir,
-    check_outputs,
-    chosen,
-    natural,
-    not_empty,
-    positive,
-    say_if_outdated,
-)
+from neurozoo.cli import arguments as args
 from neurozoo.errors import NeurozooError
 from neurozoo.number_text import number_label
 
@@ -35,102 +21,75 @@ UNUSED = {
 }
 
 
-def add_movie_and_play_commands(commands: Commands) -> None:
+def add_commands(commands: args.Commands) -> None:
     """Adds `movie`, `generations` and `play`."""
-    movie = add_command(
-        commands,
-        "movie",
-        show_movie,
-        "make a movie of a rollout: all layers, one layer, the game alone, or several runs",
-    )
-    add_run_dir(movie, nargs="+")
-    movie.add_argument("--tag", default=FINAL, help="show the agent of this moment (default: final, the run's result)")
-    kind = add_looks(movie)
+    summary = "make a movie of a rollout: all layers, one layer, the game alone, or several runs"
+    command = args.add_command(commands, "movie", show_movie, summary)
+    option = command.add_argument
+    args.add_run_dir(command, nargs="+")
+    option("--tag", default=FINAL, help="show the agent of this moment (default: final, the run's result)")
+    kind = add_looks(command)
     kind.add_argument("--grid", action="store_true", help="show the games of several RUN_DIRs side by side")
-    movie.add_argument("--rollout", type=Path, help="rollout to show, not with --grid (default: RUN_DIR/rollout.npz)")
-    movie.add_argument(
-        "--output",
-        type=Path,
-        help="file to write (default: activation.mp4, layer_NAME.mp4, game.mp4 or loop.webp in RUN_DIR; with --grid "
-        "results/movies/GAME.mp4)",
-    )
-    add_json(movie, "frames and speed as JSON")
+    option("--rollout", type=Path, help="rollout to show, not with --grid (default: RUN_DIR/rollout.npz)")
+    output = "activation.mp4, layer_NAME.mp4, game.mp4 or loop.webp in RUN_DIR; with --grid results/movies/GAME.mp4"
+    option("--output", type=Path, help=f"file to write (default: {output})")
+    args.add(command, "json", help="print frames and speed as JSON")
 
-    series = add_command(
-        commands, "generations", _generations, "make a movie of several generations of a run side by side"
-    )
-    add_run_dir(series)
-    series.add_argument(
-        "--count", type=positive, default=4, help="number of generations, from first to last (default: %(default)s)"
-    )
-    series.add_argument("--every", type=positive, help="show the first, every N-th and the last generation instead")
-    series.add_argument(
-        "--max-steps", type=positive, default=2500, help="longest episode in steps (default: %(default)s)"
-    )
-    series.add_argument("--seed", type=natural, default=0, help="default: %(default)s")
-    series.add_argument("--fps", type=positive, default=60, help="pictures per second (default: %(default)s)")
-    series.add_argument("--output", type=Path, help="file to write (default: RUN_DIR/generations.mp4)")
-    add_json(series, "generations, scores and frames as JSON")
-    add_engine(series, threads=False)
+    summary = "make a movie of several generations of a run side by side"
+    command = args.add_command(commands, "generations", _generations, summary)
+    option = command.add_argument
+    args.add_run_dir(command)
+    option("--count", type=args.positive, default=4, help="number of generations, from first to last")
+    option("--every", type=args.positive, help="show the first, every N-th and the last generation instead")
+    option("--max-steps", type=args.positive, default=2500, help="longest episode in steps")
+    args.add(command, "seed")
+    option("--fps", type=args.positive, default=60, help="pictures per second")
+    option("--output", type=Path, help="file to write (default: RUN_DIR/generations.mp4)")
+    args.add(command, "json", help="print generations, scores and frames as JSON")
+    args.add(command, "ops", "noise")
 
-    play = add_command(commands, "play", _play, "watch a frozen agent play, or take over the joystick (docs/play.md)")
-    play.add_argument(
-        "folder",
-        type=Path,
-        metavar="RUN_DIR_OR_FROZEN_OR_LEVEL",
-        help="folder of a run, such as results/runs/dqn/pong/small/1, or its frozen/; or a level to play yourself: a "
-        "text file, or a run of the game mario",
+    summary = "watch a frozen agent play, or take over the joystick (docs/play.md)"
+    command = args.add_command(commands, "play", _play, summary)
+    option = command.add_argument
+    folder = (
+        "folder of a run, such as results/runs/dqn/pong/small/1, or its frozen/; or a level to play yourself: a text "
+        "file, or a run of the game mario"
     )
-    play.add_argument("--cell", type=natural, help="of a run of mario: cell of its archive (default: its best elite)")
-    play.add_argument("--ops", default=OPS, help="op library, which plays levels (default: %(default)s)")
-    add_play_options(play)
+    option("folder", type=Path, metavar="RUN_DIR_OR_FROZEN_OR_LEVEL", help=folder)
+    option("--cell", type=args.natural, help="of a run of mario: cell of its archive (default: its best elite)")
+    args.add(command, "ops")
+    add_play_options(command)
 
 
 def add_looks(command: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
     """Adds what a movie of one agent shows and how; returns the group of its kinds."""
     kind = command.add_mutually_exclusive_group()
-    kind.add_argument(
-        "--layer", type=not_empty, metavar="NAME", help="show one layer of model.json beside the game, such as conv1"
-    )
-    kind.add_argument(
-        "--game", action="store_true", help="show only the game, with every frame, and with sound if it has any"
-    )
-    kind.add_argument(
-        "--loop", action="store_true", help="cut ten seconds that repeat out of activation.mp4, below 2 MB, as WebP"
-    )
-    command.add_argument("--layout", choices=("wide", "classic"), help="of all layers (default: wide, 16:9)")
-    command.add_argument("--theme", choices=("dark", "light"), help="colours of a wide movie (default: dark)")
-    command.add_argument("--rows", type=int, choices=(720, 1080), help="height of a wide movie (default: 720)")
-    command.add_argument("--fps", type=positive, help="pictures per second, not with --game (default: 60)")
-    command.add_argument(
-        "--max-steps", type=natural, default=0, help="number of steps to show, not with --loop (default: all)"
-    )
-    command.add_argument(
-        "--no-overlay",
-        dest="overlay",
-        action="store_false",
-        help="do not show score, step and action: with --layer, --game or --grid",
-    )
+    layer = "show one layer of model.json beside the game, such as conv1"
+    kind.add_argument("--layer", type=args.not_empty, metavar="NAME", help=layer)
+    game = "show only the game, with every frame, and with sound if it has any"
+    kind.add_argument("--game", action="store_true", help=game)
+    loop = "cut ten seconds that repeat out of activation.mp4, below 2 MB, as WebP"
+    kind.add_argument("--loop", action="store_true", help=loop)
+    option = command.add_argument
+    option("--layout", choices=("wide", "classic"), help="of all layers (default: wide, 16:9)")
+    option("--theme", choices=("dark", "light"), help="colours of a wide movie (default: dark)")
+    option("--rows", type=int, choices=(720, 1080), help="height of a wide movie (default: 720)")
+    option("--fps", type=args.positive, help="pictures per second, not with --game (default: 60)")
+    option("--max-steps", type=args.natural, default=0, help="number of steps to show, not with --loop (default: all)")
+    overlay = "do not show score, step and action: with --layer, --game or --grid"
+    option("--no-overlay", dest="overlay", action="store_false", help=overlay)
     return kind
 
 
 def add_play_options(command: argparse.ArgumentParser) -> None:
     """Adds how an agent plays for people who watch it."""
-    command.add_argument("--terminal", action="store_true", help="draw into this terminal instead of a window")
-    command.add_argument(
-        "--epsilon",
-        type=float,
-        help="probability of a random action (default: 0.05, or 0 for agents that draw their actions)",
-    )
-    command.add_argument(
-        "--sticky-probability", type=float, help="probability per frame that the previous action is repeated"
-    )
-    command.add_argument(
-        "--manual", action="store_true", help="play yourself; key m switches between you and the agent"
-    )
-    command.add_argument("--games", type=positive, default=1, help="number of games (default: %(default)s)")
-    command.add_argument("--seed", type=natural, default=0, help="default: %(default)s")
-    command.add_argument("--no-sound", dest="is_heard", action="store_false", help="play without sound")
+    option = command.add_argument
+    option("--terminal", action="store_true", help="draw into this terminal instead of a window")
+    args.add(command, "epsilon", "sticky-probability")
+    option("--manual", action="store_true", help="play yourself; key m switches between you and the agent")
+    option("--games", type=args.positive, default=1, help="number of games")
+    args.add(command, "seed")
+    option("--no-sound", dest="is_heard", action="store_false", help="play without sound")
 
 
 def check_movie_options(options: argparse.Namespace) -> None:
@@ -143,7 +102,7 @@ def check_movie_options(options: argparse.Namespace) -> None:
         first, second, *_ = options.run_dir
         raise NeurozooError(f"Several runs, here {first} and {second}, need --grid. Add it, or name one run.")
     if options.loop:
-        check_outputs((options.output, ".webp"))
+        args.check_outputs((options.output, ".webp"))
     kind = next((f"--{name}" for name in ("grid", "game", "loop", "layer") if getattr(options, name)), "")
     kind = kind or ("--layout classic" if options.layout == "classic" else "a movie of all layers")
     names, reason = UNUSED[kind]
@@ -168,7 +127,7 @@ def show_movie(options: argparse.Namespace, *, movie: Path | None = None) -> Non
         folders = [tag_folder(run_dir, options.tag) for run_dir in options.run_dir]
     if not options.grid or not any((each / "frozen" / "model.json").exists() for each in folders):
         folders = [frozen_tag_folder(run_dir, options.tag) for run_dir in options.run_dir]
-    say_if_outdated(*folders)
+    args.say_if_outdated(*folders)
     folder = folders[0]
     frozen, rollout = folder / "frozen", options.rollout or folder / "rollout.npz"
     given = {
@@ -186,7 +145,7 @@ def show_movie(options: argparse.Namespace, *, movie: Path | None = None) -> Non
     elif options.loop:
         output = options.output or (movie.with_suffix(".webp") if movie else folder / "loop.webp")
         loop = make_loop(movie or folder / "activation.mp4", rollout, output)
-        print(json.dumps(asdict(loop)) if options.json else f"{loop.pictures} pictures, {loop.size:,} bytes")
+        args.print_result(options, asdict(loop), f"{loop.pictures} pictures, {loop.size:,} bytes")
         return
     elif options.layer:
         output = options.output or folder / f"layer_{options.layer}.mp4"
@@ -195,20 +154,17 @@ def show_movie(options: argparse.Namespace, *, movie: Path | None = None) -> Non
         output = options.output or folder / "activation.mp4"
         looks = {key: value for key in LOOKS if (value := getattr(options, key)) is not None}
         made = render_activation_movie(frozen, rollout, output, **given, **looks)
-    print(json.dumps(asdict(made)) if options.json else f"{output}: {made.frames} frames")
+    args.print_result(options, asdict(made), f"{output}: {made.frames} frames")
 
 
 def _generations(options):
     from neurozoo.movies.generations import film_generations
 
     output = options.output or options.run_dir / "generations.mp4"
-    choices = chosen(options, "ops", "noise", "count", "every", "max_steps", "seed", "fps")
+    choices = args.chosen(options, "ops", "noise", "count", "every", "max_steps", "seed", "fps")
     movie = film_generations(options.run_dir, output, **choices)
-    if options.json:
-        print(json.dumps(asdict(movie)))
-    else:
-        numbers = ", ".join(map(str, movie.generations))
-        print(f"{output}: generations {numbers}, {movie.frames} frames")
+    numbers = ", ".join(map(str, movie.generations))
+    args.print_result(options, asdict(movie), f"{output}: generations {numbers}, {movie.frames} frames")
 
 
 def _play(options):
@@ -238,8 +194,8 @@ def show_play(options: argparse.Namespace) -> None:
 
     folder = options.folder if (options.folder / RECORD_FILE).exists() else options.folder / "frozen"
     title = open_frozen(folder).title
-    say_if_outdated(folder.parent)
-    choices = chosen(options, "games", "epsilon", "sticky_probability", "seed")
+    args.say_if_outdated(folder.parent)
+    choices = args.chosen(options, "games", "epsilon", "sticky_probability", "seed")
     with TerminalDisplay() if options.terminal else WindowDisplay(title, is_heard=options.is_heard) as display:
         games = play_games(folder, display, is_manual=options.manual, **choices)
     for number, game in enumerate(games, start=1):

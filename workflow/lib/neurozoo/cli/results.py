@@ -1,4 +1,4 @@
-"""`python -m neurozoo site`, `provenance`, `show` and `check-op`: shows a results folder, and checks the op library."""
+"""`python -m neurozoo site`, `provenance`, `show`, `check-op` and `book`: pages of results, and checks of files."""
 
 import argparse
 import os
@@ -6,36 +6,40 @@ import webbrowser
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from neurozoo.cli.arguments import OPS, Commands, add_command, add_results
+from neurozoo.cli import arguments as args
+from neurozoo.errors import NeurozooError
 
 
-def add_result_commands(commands: Commands) -> None:
-    """Adds `site`, `provenance`, `show` and `check-op`."""
-    site = add_command(commands, "site", _site, "write the gallery: web pages that show all results")
-    add_results(site)
-    site.add_argument(
-        "--bundle", type=Path, metavar="FOLDER_OR_ZIP", help="write a copy with all files that it shows, to pass on"
-    )
-    site.add_argument(
-        "--url",
-        type=web_address,
-        help="address of the folder with index.html on the web, for previews of links (site.url of the configuration)",
-    )
+def add_commands(commands: args.Commands) -> None:
+    """Adds `site`, `provenance`, `show`, `check-op` and `book`."""
+    command = args.add_command(commands, "site", _site, "write the gallery: web pages that show all results")
+    option = command.add_argument
+    args.add(command, "results")
+    option("--bundle", type=Path, metavar="FOLDER_OR_ZIP", help="write a copy with all files that it shows, to pass on")
+    url = "address of the folder with index.html on the web, for previews of links (site.url of the configuration)"
+    option("--url", type=web_address, help=url)
 
-    provenance = add_command(
-        commands, "provenance", _provenance, "write a page about the versions and settings behind the results"
-    )
-    add_results(provenance)
-    provenance.add_argument("--build", type=Path, help="build.json of the op library")
+    summary = "write a page about the versions and settings behind the results"
+    command = args.add_command(commands, "provenance", _provenance, summary)
+    args.add(command, "results")
+    command.add_argument("--build", type=Path, help="build.json of the op library")
 
-    show = add_command(commands, "show", _show, "list the files that a finished workflow has made")
-    add_results(show)
-    show.add_argument("--open", action="store_true", help="open the gallery in a browser, where there is a desktop")
+    command = args.add_command(commands, "show", _show, "list the files that a finished workflow has made")
+    args.add(command, "results")
+    command.add_argument("--open", action="store_true", help="open the gallery in a browser, where there is a desktop")
 
-    check = add_command(
-        commands, "check-op", _check_op, "check whether the op library was built from the sources in this checkout"
-    )
-    check.add_argument("--ops", type=Path, default=OPS, help="op library (default: %(default)s)")
+    summary = "check whether the op library was built from the sources in this checkout"
+    args.add(args.add_command(commands, "check-op", _check_op, summary), "ops")
+
+    summary = "take the results that are there into the book of results, and write its pages"
+    option = args.add_command(commands, "book", _book, summary).add_argument
+    claims = "of docs/results/book.yaml (default: all); learning curves without results are drawn from the record"
+    option("claims", nargs="*", metavar="CLAIM", help=claims)
+    folder = "folder in which Snakemake was started, with the results (default: this one)"
+    option("--directory", type=Path, default=Path(), help=folder)
+    option("--replace", action="store_true", help="take runs also if the record has them further")
+    option("--pages", action="store_true", help="take nothing, only write the pages from the records")
+    option("--check", action="store_true", help="write nothing, and fail if a page is out of date")
 
 
 def web_address(text: str) -> str:
@@ -88,3 +92,19 @@ def _check_op(options):
 
     check_ops(options.ops)
     print(f"{options.ops} was built from the sources in this checkout")
+
+
+def _book(options):
+    from neurozoo.book.pages import outdated_pages, write_pages
+    from neurozoo.book.update import make_book
+
+    if options.check:
+        if outdated := outdated_pages():
+            pages = ", ".join(outdated)
+            raise NeurozooError(f"The book is out of date: {pages}. Write it: python -m neurozoo book --pages")
+        print("All pages of the book are up to date")
+    elif options.pages:
+        for page in write_pages():
+            print(f"{page}: written")
+    else:
+        make_book(options.claims, workdir=options.directory, replaces=options.replace)

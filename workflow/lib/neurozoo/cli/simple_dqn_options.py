@@ -84,13 +84,7 @@ FIXED: dict[str, tuple[Callable[[str], object], object, str]] = {
 
 
 def settings_of(given: Mapping[str, Any]) -> dict[str, object]:
-    """Turns options of training into changes of the preset `simple_dqn`.
-
-    Args:
-        given: Values of the given options, by name.
-
-    Returns:
-        Settings by name: those that were given, and `snapshot_frames`.
+    """Turns options of training into changes of the preset `simple_dqn`, with `snapshot_frames`.
 
     Raises:
         NeurozooError: A value is not possible here.

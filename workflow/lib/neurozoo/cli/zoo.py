@@ -4,79 +4,62 @@ It lists, shows, plays and films the former, and lists, shows, exports and impor
 """
 
 import argparse
-import json
 from pathlib import Path
 
 from neurozoo.agents.tags import FINAL
-from neurozoo.cli.arguments import (
-    Commands,
-    add_command,
-    add_engine,
-    add_json,
-    add_protocol,
-    add_results,
-    chosen,
-    named_game,
-    natural,
-    positive,
-    protocol_choices,
-)
+from neurozoo.cli import arguments as args
 from neurozoo.cli.movies_and_play import add_looks, add_play_options, check_movie_options, show_movie, show_play
 
 INDEX = Path("config", "agents", "index.yaml")
 
 
-def add_zoo_commands(commands: Commands) -> None:
+def add_commands(commands: args.Commands) -> None:
     """Adds `zoo` and its subcommands."""
-    zoo = add_command(
-        commands,
-        "zoo",
-        _trained,
-        "list the trained agents that come with the project; list, show, play and film agents",
-    )
-    _add_index(zoo, default=INDEX)
-    add_json(zoo)
-    actions = zoo.add_subparsers(metavar="action", help="without one, the trained agents are listed")
+    summary = "list the trained agents that come with the project; list, show, play and film agents"
+    command = args.add_command(commands, "zoo", _trained, summary)
+    _add_index(command, default=INDEX)
+    args.add(command, "json")
+    actions = command.add_subparsers(metavar="action", help="without one, the trained agents are listed")
 
-    play = add_command(actions, "play", _play, "watch a trained agent play, or take over the joystick (docs/play.md)")
-    _add_trained(play)
-    add_play_options(play)
+    summary = "watch a trained agent play, or take over the joystick (docs/play.md)"
+    command = args.add_command(actions, "play", _play, summary)
+    _add_trained(command)
+    add_play_options(command)
 
-    movie = add_command(actions, "movie", _movie, "make a movie of a trained agent: all layers, one layer, or the game")
-    _add_trained(movie)
-    movie.add_argument("--seed", type=natural, default=0, help="of the episode that it shows (default: %(default)s)")
-    movie.add_argument("--output", type=Path, help="file to write (default: in the agent's folder)")
-    add_looks(movie)
-    movie.set_defaults(run_dir=[], tag=FINAL, grid=False, rollout=None)  # as `movie` has them
-    add_json(movie, "frames and speed as JSON")
+    summary = "make a movie of a trained agent: all layers, one layer, or the game"
+    command = args.add_command(actions, "movie", _movie, summary)
+    _add_trained(command)
+    args.add(command, "seed", help="of the episode that it shows")
+    command.add_argument("--output", type=Path, help="file to write (default: in the agent's folder)")
+    add_looks(command)
+    command.set_defaults(run_dir=[], tag=FINAL, grid=False, rollout=None)  # as `movie` has them
+    args.add(command, "json", help="print frames and speed as JSON")
 
-    unpacked = add_command(actions, "unpack", _unpack, "make a run's folder of a trained agent, for all other commands")
-    _add_trained(unpacked)
+    summary = "make a run's folder of a trained agent, for all other commands"
+    _add_trained(args.add_command(actions, "unpack", _unpack, summary))
 
-    listed = add_command(actions, "list", _list, "list all frozen agents of a folder of results")
-    _add_selection(listed)
-    add_json(listed)
+    command = args.add_command(actions, "list", _list, "list all frozen agents of a folder of results")
+    _add_selection(command)
+    args.add(command, "json")
 
-    shown = add_command(actions, "show", _show, "show an agent's network, inputs, outputs and scores")
-    shown.add_argument(
-        "name",
-        help="an agent, such as ga/frostbite/large/1 or ga/frostbite/large/1/human, a folder, or a trained agent",
-    )
-    add_results(shown)
-    _add_index(shown)
+    command = args.add_command(actions, "show", _show, "show an agent's network, inputs, outputs and scores")
+    name = "an agent, such as ga/frostbite/large/1 or ga/frostbite/large/1/human, a folder, or a trained agent"
+    command.add_argument("name", help=name)
+    args.add(command, "results")
+    _add_index(command)
 
-    export = add_command(actions, "export", _export, "write agents with the folders and names of the Atari Zoo")
-    export.add_argument("root", type=Path, help="folder to write, such as rlzoo")
-    _add_selection(export)
+    command = args.add_command(actions, "export", _export, "write agents with the folders and names of the Atari Zoo")
+    command.add_argument("root", type=Path, help="folder to write, such as rlzoo")
+    _add_selection(command)
 
-    brought = add_command(actions, "import", _import, "import a frozen graph, such as the Atari Zoo's, as a run")
-    brought.add_argument("graph", type=Path, help="such as rlzoo/ga/SeaquestNoFrameskip-v4/model1_final.pb")
-    brought.add_argument("--game", type=named_game, help="default: from the folder's name")
-    brought.add_argument("--model", help="network (default: the network with these layers)")
-    brought.add_argument("--run", type=positive, help="number of the run (default: from the file's name, or 1)")
-    add_protocol(brought)
-    add_results(brought)
-    brought.add_argument("--run-dir", type=Path, help="folder to write (default: RESULTS/runs/imported/GAME/MODEL/RUN)")
+    command = args.add_command(actions, "import", _import, "import a frozen graph, such as the Atari Zoo's, as a run")
+    option = command.add_argument
+    option("graph", type=Path, help="such as rlzoo/ga/SeaquestNoFrameskip-v4/model1_final.pb")
+    option("--game", type=args.named_game, help="default: from the folder's name")
+    option("--model", help="network (default: the network with these layers)")
+    option("--run", type=args.positive, help="number of the run (default: from the file's name, or 1)")
+    args.add(command, *args.PROTOCOL, "results")
+    option("--run-dir", type=Path, help="folder to write (default: RESULTS/runs/imported/GAME/MODEL/RUN)")
 
 
 def _add_index(command, *, default=argparse.SUPPRESS):
@@ -87,33 +70,29 @@ def _add_index(command, *, default=argparse.SUPPRESS):
 def _add_trained(command):
     command.add_argument("name", help="a trained agent, as `python -m neurozoo zoo` lists it")
     _add_index(command)
-    command.add_argument(
-        "--results", type=Path, default=Path("results", "zoo"), help="where its folder goes (default: %(default)s)"
-    )
-    add_engine(command, threads=False)
+    command.add_argument("--results", type=Path, default=Path("results", "zoo"), help="where its folder goes")
+    args.add(command, "ops", "noise")
 
 
 def _add_selection(command):
-    add_results(command, "folder with runs/")
+    args.add(command, "results", help="folder with runs/")
     for name in ("algo", "game", "model", "tag"):
         command.add_argument(f"--{name}", help=f"only agents of this {name}")
-    command.add_argument("--run", type=positive, help="only agents of this run")
+    command.add_argument("--run", type=args.positive, help="only agents of this run")
 
 
 def _trained(options):
     from neurozoo.agents.trained_agents import as_table, read_index
 
     agents = read_index(options.index)
-    if options.json:
-        print(json.dumps({name: agent.model_dump() for name, agent in agents.items()}, indent=1))
-    else:
-        print(as_table(agents, options.index))
+    record = {name: agent.model_dump() for name, agent in agents.items()}
+    args.print_result(options, record, as_table(agents, options.index), indent=1)
 
 
 def _unpacked(options: argparse.Namespace) -> Path:
     from neurozoo.agents.trained_agents import unpack_agent
 
-    return unpack_agent(options.name, **chosen(options, "ops", "noise", "index", "results"))
+    return unpack_agent(options.name, **args.chosen(options, "ops", "noise", "index", "results"))
 
 
 def _unpack(options):
@@ -145,14 +124,14 @@ def _movie(options):
 def _selected(options):
     from neurozoo.agents.zoo_listing import select_models
 
-    return select_models(options.results, **chosen(options, "algo", "game", "model", "run", "tag"))
+    return select_models(options.results, **args.chosen(options, "algo", "game", "model", "run", "tag"))
 
 
 def _list(options):
     from neurozoo.agents.zoo_listing import as_table, facts_of
 
     models = _selected(options)
-    print(json.dumps([facts_of(model) for model in models], indent=1) if options.json else as_table(models))
+    args.print_result(options, [facts_of(model) for model in models], as_table(models), indent=1)
 
 
 def _show(options):
@@ -178,6 +157,6 @@ def _export(options):
 def _import(options):
     from neurozoo.agents.graph_import import import_graph
 
-    choices = {**chosen(options, "game", "model", "run", "run_dir"), **protocol_choices(options)}
+    choices = {**args.chosen(options, "game", "model", "run", "run_dir"), **args.protocol_choices(options)}
     folder = import_graph(options.graph, runs=options.results / "runs", **choices)
     print(f"{folder}: config.yaml, genome.json, checkpoint.npz, frozen/")

@@ -12,23 +12,7 @@ import pandas as pd
 import plotnine as p9
 
 from neurozoo.algorithms.agent_names import agent_name, called
-from neurozoo.figures.legends import arranged
-from neurozoo.figures.style import (
-    ENOUGH_RUNS,
-    TOO_FEW_RUNS,
-    check_formats,
-    figure_theme,
-    legend_guides,
-    line_styles,
-    mean_of,
-    number_labels,
-    number_range,
-    percent,
-    reservations,
-    save_figure,
-    words_height,
-    wrapped,
-)
+from neurozoo.figures import style
 from neurozoo.records.comparability import PLAYED, SETTINGS, UNKNOWN, VARIANT, fact_columns
 from neurozoo.records.csv_tables import read_csv_table
 from neurozoo.records.statistics import bootstrap_intervals, performance_profile
@@ -61,18 +45,13 @@ def plot_performance_profile(
 ) -> None:
     """Draws the share of runs above each human-normalised score, with a line per algorithm and network.
 
-    Args:
-        metrics: The merged table.
-        outputs: The files to write; the suffix is the format. Equal data give equal bytes. If no game has a human
-            score, the figure says so.
-        replications: Bootstrap resamples of the bands. A band needs at least two runs of every game.
-        confidence: Confidence of the bands, for each score separately.
-        seed: Seed of the bootstrap.
+    Bands have this confidence for each score separately, and need at least two runs of every game. If no game has a
+    human score, the figure says so. Equal data give equal bytes.
 
     Raises:
         NeurozooError: No run has a test score, or a format is unknown.
     """
-    check_formats(outputs)
+    style.check_formats(outputs)
     agents = {agent: runs for agent, runs in final_scores(metrics).groupby(AGENT, sort=False) if human_normalised(runs)}
     title = "Performance profile"
     if not agents:
@@ -95,7 +74,7 @@ def plot_performance_profile(
             games, {"": profile}, replications=replications, confidence=confidence, seed=seed
         )[""]
         label = agent_name(algo, model, variant, played if has_several else "")
-        label += f" ({number_range([sum(map(len, games))], 'run')}, {number_range([len(games)], 'game')})"
+        label += f" ({style.number_range([sum(map(len, games))], 'run')}, {style.number_range([len(games)], 'game')})"
         part = {"agent": label, "score": thresholds, "share": profile(games), "low": low, "high": high}
         parts.append(pd.DataFrame(part))
     curves = pd.concat(parts, ignore_index=True)
@@ -105,9 +84,8 @@ def plot_performance_profile(
     notes += _about_intervals(curves, "Band", confidence=confidence, runs=fewest)
     if used.groupby(AGENT)["game"].agg(frozenset).nunique() > 1:
         notes.append(_UNLIKE)
-    colours, types = line_styles(len(labels))
-    legend = arranged(labels, _WIDTH)
-    named: dict[str, Any] = {"limits": labels, "labels": legend.labels}
+    colours, types = style.line_styles(len(labels))
+    legend = style.arrange_legend(labels, _WIDTH)
     figure = p9.ggplot(curves, p9.aes("score", "share", colour="agent", fill="agent", linetype="agent"))
     if thresholds[-1] > 1:
         figure += p9.geom_vline(xintercept=1, colour=_FAINT, size=0.5, linetype="dashed")
@@ -116,15 +94,12 @@ def plot_performance_profile(
         figure += p9.geom_ribbon(p9.aes(ymin="low", ymax="high"), ribbon, alpha=0.18, colour="none", show_legend=False)
     figure += p9.geom_step(size=0.9)
     figure += p9.scale_y_continuous(limits=(0, 1), labels=lambda shares: [f"{share:.0%}" for share in shares])
-    figure += p9.scale_x_continuous(labels=number_labels)
-    figure += p9.scale_colour_manual(values=colours, **named)
-    figure += p9.scale_linetype_manual(values=types, **named)
-    figure += p9.scale_fill_manual(values=colours, limits=labels, guide=None)
-    figure += legend_guides("colour", "linetype", columns=legend.columns)
-    words = _words(title, notes, used, more=reservations(used, of="agents"))
+    figure += p9.scale_x_continuous(labels=style.number_labels)
+    figure += style.line_scales(labels, legend, colours=colours, types=types)
+    words = _words(title, notes, used, more=style.reservations(used, of="agents"))
     figure += p9.labs(**words, x="Human-normalised score", y="Share of runs", colour="", linetype="")
-    figure += figure_theme((_WIDTH, _PROFILE + words_height(**words) + legend.height), has_legend=True)
-    save_figure(figure, outputs)
+    figure += style.figure_theme((_WIDTH, _PROFILE + style.words_height(**words) + legend.height), has_legend=True)
+    style.save_figure(figure, outputs)
 
 
 def plot_aggregates(
@@ -132,15 +107,12 @@ def plot_aggregates(
 ) -> None:
     """Draws interquartile mean, median, mean and optimality gap of the human-normalised scores over all games.
 
-    Args:
-        scores: The table `scores.csv`.
-        outputs: The files to write; the suffix is the format. If no game has a human score, the figure says so.
-        confidence: Confidence of the intervals in the table.
+    `confidence` is that of the intervals in the table, `scores.csv`. If no game has a human score, the figure says so.
 
     Raises:
         NeurozooError: The table is missing or has other columns, or a format is unknown.
     """
-    check_formats(outputs)
+    style.check_formats(outputs)
     needs = ("human_normalised_iqm", "human_normalised_mean", "episodes")
     table, of_games = _read_rows(scores, needs=needs, names=(VARIANT, PLAYED, SETTINGS))
     title = "Scores over all games"
@@ -151,7 +123,7 @@ def plot_aggregates(
         _lines(
             *_agent_and_rest(row.algo, row.model, row.variant),
             row.played if has_several else "",
-            f"({number_range([row.runs], 'run')}, {number_range([row.games], 'game')})",
+            f"({style.number_range([row.runs], 'run')}, {style.number_range([row.games], 'game')})",
         )
         for row in table.itertuples()
     ]
@@ -168,15 +140,15 @@ def plot_aggregates(
     if table["games"].nunique() > 1:
         notes.append(_UNLIKE)
     figure = _dots(points, labels) + p9.facet_wrap("panel", ncol=2, scales="free_x")
-    figure += p9.scale_x_continuous(labels=number_labels)
+    figure += p9.scale_x_continuous(labels=style.number_labels)
     figure += p9.expand_limits(x=0)  # without the 0, noise looked decisive
     used = table.rename(columns={"episodes": "test_episodes"})
     used[fact_columns(used)] = used[fact_columns(used)].replace(UNKNOWN, None)
-    words = _words(title, notes, used, more=reservations(used, of="agents"))
+    words = _words(title, notes, used, more=style.reservations(used, of="agents"))
     figure += p9.labs(**words, x="", y="")
-    height = 1.6 + 0.35 * _count_lines(labels) + words_height(**words)
-    figure += figure_theme((_WIDTH, height), has_legend=False)
-    save_figure(figure, outputs)
+    height = 1.6 + 0.35 * _count_lines(labels) + style.words_height(**words)
+    figure += style.figure_theme((_WIDTH, height), has_legend=False)
+    style.save_figure(figure, outputs)
 
 
 def plot_improvement(
@@ -184,15 +156,12 @@ def plot_improvement(
 ) -> None:
     """Draws for each pair of agents the probability that a run of the first scores more than one of the second.
 
-    Args:
-        comparison: The table `comparison.csv`.
-        outputs: The files to write; the suffix is the format. If there is no pair, the figure says so.
-        confidence: Confidence of the intervals in the table.
+    `confidence` is that of the intervals in the table, `comparison.csv`. If there is no pair, the figure says so.
 
     Raises:
         NeurozooError: The table is missing or has other columns, or a format is unknown.
     """
-    check_formats(outputs)
+    style.check_formats(outputs)
     names = (VARIANT, f"other_{VARIANT}", "left_out")
     pairs, of_games = _read_rows(comparison, needs=("probability", "runs", "other_runs", "other_episodes"), names=names)
     title = "Probability of improvement"
@@ -202,8 +171,8 @@ def plot_improvement(
     labels = [
         _lines(
             *_pair_of(row),
-            f"({row.runs:.0f} against {number_range([int(row.other_runs)], 'run')}, "
-            f"{number_range([row.games], 'game')})",
+            f"({row.runs:.0f} against {style.number_range([int(row.other_runs)], 'run')}, "
+            f"{style.number_range([row.games], 'game')})",
         )
         for row in table.itertuples()
     ]
@@ -221,9 +190,9 @@ def plot_improvement(
     figure += p9.scale_x_continuous(limits=(0, 1))
     words = _words(title, notes, used, more=_left_out(pairs))
     figure += p9.labs(**words, x="P(first > second)", y="")
-    height = 0.8 + 0.25 * _count_lines(labels) + words_height(**words)
-    figure += figure_theme((_WIDTH, height), has_legend=False)
-    save_figure(figure, outputs)
+    height = 0.8 + 0.25 * _count_lines(labels) + style.words_height(**words)
+    figure += style.figure_theme((_WIDTH, height), has_legend=False)
+    style.save_figure(figure, outputs)
 
 
 def _read_rows(
@@ -283,17 +252,13 @@ def _fewest(of_games: pd.DataFrame, counts: Sequence[str]) -> pd.Series:
 def _about_intervals(points: pd.DataFrame, mark: str, *, confidence: float, runs: pd.Series) -> list[str]:
     """Explains the intervals in a figure: what they are, why some are missing, and that few runs make them too narrow.
 
-    Args:
-        points: The data of the figure, with `low`.
-        mark: How an interval is drawn: `Band` or `Line`.
-        confidence: Confidence of the intervals.
-        runs: The smallest number of runs in a game, for each agent or pair. One run has no interval.
+    `runs` is the smallest number of runs in a game, for each agent or pair. One run has no interval.
     """
     notes = []
     if points["low"].notna().any():
-        notes.append(f"{mark}: {percent(confidence)} stratified bootstrap interval over runs.")
-        if runs.between(2, ENOUGH_RUNS - 1).any():
-            notes.append(TOO_FEW_RUNS)
+        notes.append(f"{mark}: {style.percent(confidence)} stratified bootstrap interval over runs.")
+        if runs.between(2, style.ENOUGH_RUNS - 1).any():
+            notes.append(style.TOO_FEW_RUNS)
     if points["low"].isna().any():
         notes.append(f"No {mark.lower()} if a game has a single run: then no interval is known.")
     return notes
@@ -311,11 +276,11 @@ def _dots(points: pd.DataFrame, labels: Sequence[str]) -> p9.ggplot:
 
 def _words(title: str, notes: Sequence[str], used: pd.DataFrame, *, more: Sequence[str] = ()) -> dict[str, str]:
     protocols = f"Protocol: {', '.join(dict.fromkeys(used['protocol']))}."
-    caption = [protocols, mean_of(used["test_episodes"], of="each run's test score"), *more]
+    caption = [protocols, style.mean_of(used["test_episodes"], of="each run's test score"), *more]
     return {
         "title": title,
-        "subtitle": wrapped(" ".join(notes), int(11 * _WIDTH)),
-        "caption": wrapped(" ".join(caption), int(16 * _WIDTH)),
+        "subtitle": style.wrapped(" ".join(notes), int(11 * _WIDTH)),
+        "caption": style.wrapped(" ".join(caption), int(16 * _WIDTH)),
     }
 
 
@@ -324,6 +289,6 @@ def _save_message(title: str, message: str, outputs: Sequence[str | os.PathLike]
     figure = p9.ggplot(pd.DataFrame({"x": [0], "y": [0], "message": [message]}), p9.aes("x", "y", label="message"))
     figure += p9.geom_text(size=10, colour="#444444")
     figure += p9.labs(title=title, x="", y="")
-    figure += figure_theme((_WIDTH, 2.5), has_legend=False)
+    figure += style.figure_theme((_WIDTH, 2.5), has_legend=False)
     figure += p9.theme(axis_text=p9.element_blank(), panel_grid_major=p9.element_blank())
-    save_figure(figure, outputs)
+    style.save_figure(figure, outputs)

@@ -28,11 +28,9 @@ _LINE = 30  # letters of a title that fit above a panel
 
 
 def draw_archive_rows(archives: Sequence[str | os.PathLike], outputs: Sequence[str | os.PathLike]) -> None:
-    """Draws one archive of each search beside those of the others, with one colour bar.
+    """Draws the archive of the first run of each search beside those of the others, with one colour bar.
 
-    Args:
-        archives: `archive.npz` of all runs; the first run of each search is drawn.
-        outputs: The files to write; the suffix is the format. Equal data give equal bytes.
+    Equal data give equal bytes.
 
     Raises:
         NeurozooError: A file is missing or damaged, or there is none.
@@ -68,10 +66,7 @@ def draw_archive_rows(archives: Sequence[str | os.PathLike], outputs: Sequence[s
 
 
 def draw_objective_histograms(archives: Sequence[str | os.PathLike], outputs: Sequence[str | os.PathLike]) -> None:
-    """Draws how many elites of each search have which objective, on average over its runs.
-
-    Arguments and errors are those of `draw_archive_rows`.
-    """
+    """Draws how many elites of each search have which objective, on average over its runs."""
     check_formats(outputs)
     found = _by_search(archives)
     bars = pd.concat(
@@ -90,11 +85,7 @@ def draw_objective_histograms(archives: Sequence[str | os.PathLike], outputs: Se
 
 
 def histogram(archives: Sequence[StoredArchive]) -> pd.DataFrame:
-    """Counts the elites whose objectives lie in each of 100 bins from 0 to 1.
-
-    Returns:
-        Rows with `objective` (middle of the bin) and `elites` (mean over archives).
-    """
+    """Counts elites in bins from 0 to 1: rows with `objective` (middle) and `elites` (mean over archives)."""
     edges = np.linspace(0, 1, BINS + 1)
     counts = np.mean([np.histogram(np.clip(each.objectives, 0, 1), edges)[0] for each in archives], axis=0)
     return pd.DataFrame({"objective": (edges[:-1] + edges[1:]) / 2, "elites": counts})
@@ -103,10 +94,7 @@ def histogram(archives: Sequence[StoredArchive]) -> pd.DataFrame:
 def draw_predictions(run_dirs: Sequence[str | os.PathLike], outputs: Sequence[str | os.PathLike]) -> None:
     """Draws what surrogates predicted of levels before these were evaluated, over what then happened.
 
-    Args:
-        run_dirs: Folders of finished runs with `levels.parquet` and `result.json`; those without predictions are left
-            out.
-        outputs: The files to write; the suffix is the format. Equal data give equal bytes.
+    Finished runs without predictions are left out. Equal data give equal bytes.
 
     Raises:
         NeurozooError: A file is missing or damaged, or no run has predictions.
@@ -197,11 +185,7 @@ def _search_names(every: Sequence[Mapping[str, object]], folders: Sequence[Path]
     """Returns the name of each run's search: runs have the same one if and only if they may be pooled.
 
     It has the hash of the settings, agent or generator, or the number of evaluations, if a search of this name has
-    several for this game and these measures.
-
-    Args:
-        every: What each run's result says of itself.
-        folders: The folders of the runs.
+    several for this game and these measures. `every` is what each run's result says of itself.
     """
     kinds = [tuple(str(facts.get(name, "")) for name in ("game", "measures", "algo", "model")) for facts in every]
     found: dict[tuple[str, ...], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))

@@ -11,24 +11,7 @@ import plotnine as p9
 from neurozoo.algorithms.agent_names import agent_name
 from neurozoo.environments.level_domains import measure_title
 from neurozoo.errors import NeurozooError
-from neurozoo.figures.legends import arranged
-from neurozoo.figures.style import (
-    ENOUGH_RUNS,
-    TOO_FEW_RUNS,
-    check_formats,
-    curve_labels,
-    figure_theme,
-    legend_guides,
-    line_styles,
-    number_labels,
-    number_range,
-    percent,
-    reservations,
-    save_figure,
-    si_label,
-    words_height,
-    wrapped,
-)
+from neurozoo.figures import style
 from neurozoo.records.comparability import with_names, with_starts
 from neurozoo.records.curves import common_grid
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
@@ -40,20 +23,13 @@ _RESAMPLES = 2_000
 
 
 def draw_heatmap(archive: str | os.PathLike, outputs: Sequence[str | os.PathLike]) -> None:
-    """Draws the objective of every elite at its place in the archive.
-
-    Args:
-        archive: The run's `archive.npz`.
-        outputs: The files to write; the suffix is the format. Equal data give equal bytes.
+    """Draws the objective of every elite at its place in a run's `archive.npz`. Equal data give equal bytes.
 
     Raises:
         NeurozooError: The file is missing, damaged, or no archive of two measures.
     """
-    check_formats(outputs)
-    save_figure(_heatmap(read_stored_archive(archive)), outputs)
-
-
-def _heatmap(stored: StoredArchive) -> p9.ggplot:
+    style.check_formats(outputs)
+    stored = read_stored_archive(archive)
     facts, (first, second) = stored.facts, stored.measures
     game = str(facts.get("game", ""))
     name = agent_name(str(facts.get("algo", "")), str(facts.get("model", "")), f"run {facts.get('run', '')}")
@@ -61,15 +37,16 @@ def _heatmap(stored: StoredArchive) -> p9.ggplot:
         f"{len(stored.cells):,} of {stored.dims[0] * stored.dims[1]:,} cells after {facts.get('evaluations', 0):,} "
         f"evaluations; QD score {facts.get('qd_score') or 0:,.1f}"
     )
-    return (
+    figure = (
         p9.ggplot(filled_cells(stored), p9.aes("x", "y", fill="objective"))
         + p9.geom_tile(p9.aes(width="width", height="height"))
         + p9.scale_fill_cmap("viridis", limits=(0, 1), name="Objective")
         + p9.coord_cartesian(xlim=tuple(stored.ranges[0]), ylim=tuple(stored.ranges[1]), expand=False)
         + p9.labs(title=name, subtitle=text, x=measure_title(game, first), y=measure_title(game, second))
-        + figure_theme((6.5, 4.2), has_legend=False)
+        + style.figure_theme((6.5, 4.2), has_legend=False)
         + p9.theme(legend_position="right", legend_title=p9.element_text(size=8))
     )
+    style.save_figure(figure, outputs)
 
 
 def filled_cells(stored: StoredArchive) -> pd.DataFrame:
@@ -92,34 +69,22 @@ def draw_archive_curves(
 ) -> None:
     """Draws QD score and coverage over evaluations: means over runs with their bootstrap intervals.
 
-    Runs with other settings or another budget, or whose levels were played differently, never share a curve.
-
-    Args:
-        metrics: The merged table.
-        outputs: The files to write; the suffix is the format. Equal data give equal bytes.
-        confidence: Confidence level of the intervals.
-        seed: Seed of the bootstrap.
+    Runs with other settings or another budget, or whose levels were played differently, never share a curve. Equal data
+    give equal bytes.
 
     Raises:
         NeurozooError: No run has an archive.
     """
-    check_formats(outputs)
+    style.check_formats(outputs)
     curves = archive_curves(metrics, confidence=confidence, seed=seed)
-    caption = " ".join(reservations(_named_reports(metrics), of="curves"))
-    save_figure(_curves_figure(curves, confidence, caption), outputs)
+    caption = " ".join(style.reservations(_named_reports(metrics), of="curves"))
+    style.save_figure(_curves_figure(curves, confidence, caption), outputs)
 
 
 def archive_curves(metrics: pd.DataFrame, *, confidence: float, seed: int) -> pd.DataFrame:
-    """Computes the curves of `draw_archive_curves`.
-
-    Returns:
-        Rows with `panel`, `game`, `curve`, `runs`, `evaluations`, `mean`, `low` and `high`.
-
-    Raises:
-        NeurozooError: No run has an archive.
-    """
+    """Computes the curves: rows with `panel`, `game`, `curve`, `runs`, `evaluations`, `mean`, `low` and `high`."""
     reports = _named_reports(metrics)
-    reports = reports.assign(curve=curve_labels(reports, "algo_model"))
+    reports = reports.assign(curve=style.curve_labels(reports, "algo_model"))
     whole = reports.groupby(["game", "curve", "run"], sort=False)["evaluations"].transform("max").astype(int)
     has_several = whole.groupby([reports["game"], reports["curve"]]).transform("nunique") > 1
     budgets = whole.map("{:,} evaluations".format).where(has_several, "")
@@ -143,11 +108,7 @@ def archive_curves(metrics: pd.DataFrame, *, confidence: float, seed: int) -> pd
 
 
 def _named_reports(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Returns the reports about archives, with what `with_names` adds.
-
-    Raises:
-        NeurozooError: No run has an archive.
-    """
+    """Returns the reports about archives, with what `with_names` adds."""
     wanted = ["evaluations", *PANELS]
     reports = metrics.dropna(subset=wanted) if set(wanted) <= set(metrics) else metrics.iloc[:0]
     if reports.empty:
@@ -159,7 +120,7 @@ def _named_reports(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def _labels(values: Sequence[Any]) -> list[str]:
-    return [si_label(value) for value in values]
+    return [style.si_label(value) for value in values]
 
 
 def _curves_figure(curves: pd.DataFrame, confidence: float, caption: str) -> p9.ggplot:
@@ -174,13 +135,13 @@ def _curves_figure(curves: pd.DataFrame, confidence: float, caption: str) -> p9.
     if runs.max() == 1:
         text = "One run." if len(curves.groupby(["game", "curve"], observed=True)) == 1 else "One run each."
     else:
-        text = f"Mean of {number_range(runs, 'run')}. Band: its {percent(confidence)} bootstrap interval."
-        if runs[runs > 1].min() < ENOUGH_RUNS:
-            text += f" {TOO_FEW_RUNS}"
-    legend = arranged(names, _WIDTH)
-    colours, types = line_styles(len(names))
-    words = {"title": "Archives", "subtitle": text, "caption": wrapped(caption, int(16 * _WIDTH))}
-    height = _ROW * len(games) + words_height(**words) + legend.height
+        text = f"Mean of {style.number_range(runs, 'run')}. Band: its {style.percent(confidence)} bootstrap interval."
+        if runs[runs > 1].min() < style.ENOUGH_RUNS:
+            text += f" {style.TOO_FEW_RUNS}"
+    legend = style.arrange_legend(names, _WIDTH)
+    colours, types = style.line_styles(len(names))
+    words = {"title": "Archives", "subtitle": text, "caption": style.wrapped(caption, int(16 * _WIDTH))}
+    height = _ROW * len(games) + style.words_height(**words) + legend.height
     is_single = curves.groupby(["panel", "curve"], observed=True)["mean"].transform("size") == 1
     return (
         p9.ggplot(
@@ -192,11 +153,11 @@ def _curves_figure(curves: pd.DataFrame, confidence: float, caption: str) -> p9.
         + p9.geom_point(data=lambda points: points[is_single.to_numpy()], size=1.6, show_legend=False)
         + p9.facet_wrap("panel", ncol=2, scales="free" if len(games) > 1 else "free_y")
         + p9.scale_x_continuous(labels=_labels)
-        + p9.scale_y_continuous(labels=number_labels)
+        + p9.scale_y_continuous(labels=style.number_labels)
         + p9.scale_colour_manual(values=colours, labels=legend.labels)
         + p9.scale_fill_manual(values=colours, labels=legend.labels)
         + p9.scale_linetype_manual(values=types, labels=legend.labels)
-        + legend_guides("colour", "fill", "linetype", columns=legend.columns)
+        + style.legend_guides("colour", "fill", "linetype", columns=legend.columns)
         + p9.labs(**words, x="Evaluations", y="", colour="", fill="", linetype="")
-        + figure_theme((_WIDTH, height), has_legend=True)
+        + style.figure_theme((_WIDTH, height), has_legend=True)
     )

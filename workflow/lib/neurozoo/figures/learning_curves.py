@@ -14,27 +14,7 @@ from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.environments.game_titles import game_title
 from neurozoo.environments.games import world_of
 from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.figures.legends import arranged
-from neurozoo.figures.style import (
-    COLOUR_BY,
-    ENOUGH_RUNS,
-    TOO_FEW_RUNS,
-    check_formats,
-    curve_labels,
-    figure_theme,
-    legend_guides,
-    line_styles,
-    mean_of,
-    number_labels,
-    number_range,
-    panels_per_row,
-    percent,
-    reservations,
-    save_figure,
-    si_label,
-    words_height,
-    wrapped,
-)
+from neurozoo.figures import style
 from neurozoo.records.comparability import VARIANT, distinct_rows, is_fact, with_names
 from neurozoo.records.curves import (
     INTERVALS,
@@ -102,14 +82,14 @@ def plot_learning_curves(
     """
     interval = interval or "none"
     for kind, name, allowed in (
-        ("colour_by", colour_by, COLOUR_BY),
+        ("colour_by", colour_by, style.COLOUR_BY),
         ("interval", interval, INTERVALS),
         ("frames_axis", frames_axis, FRAMES_AXES),
         ("over", over, OVER),
     ):
         if name not in allowed:
             raise unknown_name(kind, name, allowed)
-    check_formats(outputs)
+    style.check_formats(outputs)
     if over == "hours" and "ProcessorTimeTotal" not in metrics:
         raise NeurozooError("The metrics have no ProcessorTimeTotal, so there are no curves over hours. Draw frames.")
     if over == "hours":
@@ -122,31 +102,28 @@ def plot_learning_curves(
     labels = list(dict.fromkeys(reports["curve"]))
     others = shown_references(references, reports, up_to=reference_frames)
     games = sorted(reports["game"].unique())
-    columns = panels_per_row(len(games), most=columns)
+    columns = style.panels_per_row(len(games), most=columns)
     width = columns * panel_width
     named = "Test score" if reports["is_test"].all() else "Score" if reports["is_test"].any() else "The run's own score"
     levels = reference_levels(reports)
     explanation = _legend_text(curves, others, levels, interval=interval, best=best, runs=runs, confidence=confidence)
     words = {
-        "title": wrapped(_title(kinds, labels), int(6.5 * width)),
-        "subtitle": wrapped(explanation, int(13 * width)),
-        "caption": wrapped(_score_caption(reports, kinds), int(16 * width)),
+        "title": style.wrapped(_title(kinds, labels), int(6.5 * width)),
+        "subtitle": style.wrapped(explanation, int(13 * width)),
+        "caption": style.wrapped(_score_caption(reports, kinds), int(16 * width)),
     }
-    height = math.ceil(len(games) / columns) * panel_height + words_height(**words)
+    height = math.ceil(len(games) / columns) * panel_height + style.words_height(**words)
     figure = _figure(
         curves, records, single, others, levels, labels=labels, columns=columns, axis=frames_axis, size=(width, height)
     )
     figure += p9.labs(**words, x=_axis_title(over, set(reports["game"])), y=named)
-    save_figure(figure, outputs)
+    style.save_figure(figure, outputs)
 
 
 def _labelled(metrics: pd.DataFrame, colour_by: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Returns the reports with their `curve`, and one row per kind of run with all that tells it from others.
 
     A million reports have few kinds of runs, so what these differ in is not copied with the reports.
-
-    Raises:
-        NeurozooError: There is no score to draw.
     """
     metrics = metrics.set_axis(range(len(metrics)))
     facts = [name for name in metrics if is_fact(name) or name in ("algo", "game", "model", "protocol")]
@@ -156,7 +133,7 @@ def _labelled(metrics: pd.DataFrame, colour_by: str) -> tuple[pd.DataFrame, pd.D
         raise NeurozooError("The metrics contain no score to draw. Let a run reach its first report.")
     ids, _ = pd.factorize(drawn["kind"])
     runs = with_names(metrics.loc[drawn.index[~drawn["kind"].duplicated()], facts])
-    drawn = drawn[[*IDENTITY, *_OF_REPORTS]].assign(curve=curve_labels(runs, colour_by).array.take(ids))
+    drawn = drawn[[*IDENTITY, *_OF_REPORTS]].assign(curve=style.curve_labels(runs, colour_by).array.take(ids))
     tested, own = (set(drawn.loc[drawn["is_test"] == is_test, "curve"].unique()) for is_test in (True, False))
     for curve in tested & own:
         drawn.loc[~drawn["is_test"] & (drawn["curve"] == curve), "curve"] = curve + _OWN_SCORE
@@ -175,16 +152,16 @@ def _score_caption(reports: pd.DataFrame, runs: pd.DataFrame) -> str:
     tested, own = reports[reports["is_test"]], reports[~reports["is_test"]]
     sentences = [f"Protocol: {', '.join(dict.fromkeys(reports['protocol']))}."]
     if len(tested):
-        sentences.append(mean_of(tested["episodes"], of="each report's test score"))
+        sentences.append(style.mean_of(tested["episodes"], of="each report's test score"))
     if len(own):
         names = "; ".join(dict.fromkeys(own["curve"]))
         whose = f"each report's own score ({names}: no curve of tests)" if len(tested) else "each report's own score"
-        sentences.append(mean_of(own["episodes"], of=whose))
+        sentences.append(style.mean_of(own["episodes"], of=whose))
     chosen = [algo for algo in dict.fromkeys(own["algo"]) if algo in ALGORITHMS and ALGORITHMS[algo].score_is_selected]
     if chosen:
         names = ", ".join(algo_name(algo) for algo in chosen)
         sentences.append(f"{names}: the elite was selected by this score, so it is too high.")
-    return " ".join([*sentences, *reservations(runs, of="curves")])
+    return " ".join([*sentences, *style.reservations(runs, of="curves")])
 
 
 def _legend_text(
@@ -202,10 +179,10 @@ def _legend_text(
     if most == 1:
         parts = ["Line: the only run"] + (["no interval is known"] if interval != "none" else [])
     else:
-        parts = [f"Line: median over {number_range(curves['runs'], 'run')}, up to the end of the shortest"]
+        parts = [f"Line: median over {style.number_range(curves['runs'], 'run')}, up to the end of the shortest"]
         if interval != "none":
-            parts.append(f"band: {percent(confidence)} bootstrap interval of the {interval}")
-    is_narrow = interval != "none" and curves["runs"].between(2, ENOUGH_RUNS - 1).any()
+            parts.append(f"band: {style.percent(confidence)} bootstrap interval of the {interval}")
+    is_narrow = interval != "none" and curves["runs"].between(2, style.ENOUGH_RUNS - 1).any()
     if runs and most > 1:
         parts.append("thin: single runs")
     if best:
@@ -214,14 +191,14 @@ def _legend_text(
         parts.append(f"dotted: {' and '.join(dict.fromkeys(levels['level']))} play")
     if len(others):
         parts.append("grey: one published run each, for comparison, with its own settings")
-    return " ".join(["; ".join(parts) + ".", *([TOO_FEW_RUNS] if is_narrow else [])])
+    return " ".join(["; ".join(parts) + ".", *([style.TOO_FEW_RUNS] if is_narrow else [])])
 
 
 def _greys(count: int) -> list[str]:
     """Returns `count` greys, from dark to light."""
     from matplotlib.colors import to_hex
 
-    return [to_hex((share,) * 3) for share in np.linspace(0.45, 0.75, max(count, 1))][:count]
+    return [to_hex((share,) * 3) for share in np.linspace(0.45, 0.75, count)]
 
 
 def _figure(
@@ -241,9 +218,9 @@ def _figure(
 
     names = list(dict.fromkeys(others["curve"]))
     entries = [*labels, *names]
-    colours, types = line_styles(len(labels))
+    colours, types = style.line_styles(len(labels))
     colours, types = [*colours, *_greys(len(names))], [*types, *["solid"] * len(names)]
-    legend = arranged(entries, size[0])
+    legend = style.arrange_legend(entries, size[0])
     size = (size[0], size[1] + legend.height)
     lines = [table for table in (records, single) if table is not None]
     ends = pd.concat([curves, others, *lines]).groupby("game")["frames"].max()
@@ -278,20 +255,19 @@ def _figure(
         + p9.facet_wrap("panel", ncol=columns, scales="free_y" if _are_alike(curves) else "free")
         + (p9.expand_limits(x=0) if axis == "linear" else None)
         + FRAMES_AXES[axis](labels=lambda values: _frames_labels(values, size[0] / columns))
-        + p9.scale_y_continuous(labels=number_labels, expand=(0.05, 0, 0.12, 0))  # with room for a label at the top
-        + p9.scale_colour_manual(values=colours, limits=entries, labels=legend.labels)
-        + p9.scale_linetype_manual(values=types, limits=entries, labels=legend.labels)
-        + legend_guides("colour", "linetype", columns=legend.columns)
-        + p9.scale_fill_manual(values=colours, limits=entries, guide=None)
+        + p9.scale_y_continuous(
+            labels=style.number_labels, expand=(0.05, 0, 0.12, 0)
+        )  # with room for a label at the top
+        + style.line_scales(entries, legend, colours=colours, types=types)
         + p9.labs(colour="", linetype="")
-        + figure_theme(size, has_legend=len(entries) > 1)
+        + style.figure_theme(size, has_legend=len(entries) > 1)
     )
 
 
 def _frames_labels(values: Sequence[Any], width: float) -> list[str]:
     """Formats the numbers along a frames axis; in a narrow panel, only every other one or fewer."""
     step = math.ceil(len(values) / max(2, round(2 * width)))
-    return [si_label(value) if place % step == 0 else "" for place, value in enumerate(values)]
+    return [style.si_label(value) if place % step == 0 else "" for place, value in enumerate(values)]
 
 
 def _names_of(levels: pd.DataFrame, ends: pd.Series) -> p9.geom_text:

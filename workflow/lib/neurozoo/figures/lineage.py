@@ -21,12 +21,7 @@ def plot_lineage(
 
     The upper panel shows all selected individuals by generation of birth and training score, each with a line to its
     parent. The ancestors of the result are coloured. The lower panel shows the age of parents: the number of
-    generations between their birth and that of their children.
-
-    Args:
-        lineage: The run's `lineage.parquet`.
-        outputs: The files to write; the suffix is the format. Equal data give equal bytes.
-        result: The run's `result.json`, which names the generation of the result.
+    generations between their birth and that of their children. Equal data give equal bytes.
 
     Raises:
         NeurozooError: A file is missing or damaged, or a format is unknown.
@@ -41,13 +36,16 @@ def plot_lineage(
 
 def _tree(table: pd.DataFrame, record: dict) -> p9.ggplot:
     selected = individuals(table[table["is_parent"] | table["is_elite"]])
+    parents = selected[["generation", "individual", "fitness"]].rename(columns=lambda name: f"parent_{name}")
+    keys = ["parent_generation", "parent_individual"]
+    children = selected.dropna(subset=keys).astype(dict.fromkeys(keys, "int64")).merge(parents, on=keys)
     line = ancestors(table, record.get("iteration"))
     name = "/".join(str(record[key]) for key in ("algo", "game", "model", "run") if key in record)
     return (
         p9.ggplot(mapping=p9.aes(x="generation", y="fitness"))
         + p9.geom_segment(
             p9.aes(xend="parent_generation", yend="parent_fitness"),
-            _with_parents(selected),
+            children,
             colour=_FAINT,
             alpha=0.7,
             size=0.4,
@@ -71,13 +69,6 @@ def _tree(table: pd.DataFrame, record: dict) -> p9.ggplot:
         )
         + figure_theme((_WIDTH, 2 * _HEIGHT), has_legend=False)
     )
-
-
-def _with_parents(selected: pd.DataFrame) -> pd.DataFrame:
-    parents = selected[["generation", "individual", "fitness"]].rename(columns=lambda name: f"parent_{name}")
-    keys = ["parent_generation", "parent_individual"]
-    children = selected.dropna(subset=keys).astype(dict.fromkeys(keys, "int64"))
-    return children.merge(parents, on=keys)
 
 
 def _ages(ages: Sequence[int], *, protocol: str) -> p9.ggplot:

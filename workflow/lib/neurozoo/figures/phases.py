@@ -13,14 +13,7 @@ import pandas as pd
 import plotnine as p9
 
 from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.figures.style import (
-    categorical_colours,
-    check_formats,
-    figure_theme,
-    save_figure,
-    si_label,
-    whole_breaks,
-)
+from neurozoo.figures import style
 from neurozoo.number_text import number_label
 from neurozoo.records.simple_dqn_csv import PHASES, read_statistics
 
@@ -69,13 +62,13 @@ def draw_panels(
         cost_as_written: Whether to draw `meancost` as the original does: the mean cost divided by the number of the
             epoch.
         title: Title of the figure; None for the path of `statistics`.
-        width: Width of the figure in inches.
-        height: Height of the figure in inches.
+        width: Inches.
+        height: Inches.
 
     Raises:
         NeurozooError: A field is unknown, or the file is missing, damaged or without phases.
     """
-    check_formats(outputs)
+    style.check_formats(outputs)
     if not fields:
         raise NeurozooError(f"At least one field is needed, but got none. Known: {', '.join(FIELDS)}.")
     for field in fields:
@@ -87,7 +80,7 @@ def draw_panels(
         table = table.assign(meancost=table["true_meancost"])
     points = pd.concat([_points(table, field, titles[field]) for field in dict.fromkeys(fields)], ignore_index=True)
     caption = "" if cost_as_written or "meancost" not in fields else _CAPTION
-    save_figure(_figure(points, title=title or str(statistics), caption=caption, size=(width, height)), outputs)
+    style.save_figure(_figure(points, title=title or str(statistics), caption=caption, size=(width, height)), outputs)
 
 
 def _points(table: pd.DataFrame, field: str, title: str) -> pd.DataFrame:
@@ -100,14 +93,15 @@ def _figure(points: pd.DataFrame, *, title: str, caption: str, size: tuple[float
     panels = list(dict.fromkeys(points["panel"]))
     names = [phase.title() for phase in PHASES]
     drawn = [name for name in names if (points["phase"].str.title() == name).any()]
+    first, second, *_, grey = style.categorical_colours(7)
+    colours = dict(zip(names, (grey, first, second), strict=True))
     points = points.dropna(subset=["value"]).assign(
         panel=lambda rows: pd.Categorical(rows["panel"], panels),
         phase=lambda rows: pd.Categorical(rows["phase"].str.title(), names),
     )
     is_random = points["phase"] == names[0]
     curves = points[~is_random]
-    aesthetics = p9.aes(x="epoch", y="value", colour="phase")
-    figure = p9.ggplot(curves, aesthetics)
+    figure = p9.ggplot(curves, p9.aes(x="epoch", y="value", colour="phase"))
     if is_random.any():
         figure += p9.geom_hline(p9.aes(yintercept="value", colour="phase"), points[is_random], size=0.7)
     counts = curves.groupby(["panel", "phase"], observed=True)["value"].transform("size")
@@ -117,19 +111,13 @@ def _figure(points: pd.DataFrame, *, title: str, caption: str, size: tuple[float
         figure
         + p9.geom_line(size=0.7)
         + p9.facet_wrap("panel", ncol=math.ceil(math.sqrt(len(panels))), scales="free_y")
-        + p9.scale_x_continuous(breaks=whole_breaks)
+        + p9.scale_x_continuous(breaks=style.whole_breaks)
         + p9.scale_y_continuous(labels=_labels)
-        + p9.scale_colour_manual(values=dict(zip(names, _colours(), strict=True)), limits=drawn)
+        + p9.scale_colour_manual(values=colours, limits=drawn)
         + p9.labs(title=title, caption=caption, x="Epoch", y="", colour="")
-        + figure_theme(size, has_legend=True)
+        + style.figure_theme(size, has_legend=True)
     )
 
 
-def _colours() -> list[str]:
-    """Returns a colour for each of `PHASES`; random play is grey."""
-    first, second, *_, grey = categorical_colours(7)
-    return [grey, first, second]
-
-
 def _labels(values: Sequence[Any]) -> list[str]:
-    return [si_label(value) if abs(value) >= 10_000 else number_label(value) for value in values]
+    return [style.si_label(value) if abs(value) >= 10_000 else number_label(value) for value in values]

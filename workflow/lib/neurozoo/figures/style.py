@@ -6,6 +6,7 @@ import os
 import textwrap
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,8 @@ TOO_FEW_RUNS = "Fewer than five runs of a game: this interval is too narrow."
 _DOTS_PER_INCH = 200
 # Inches of a line, and of the room beside the lines, in the sizes of `figure_theme`.
 _HEIGHTS = {"title": (0.24, 0.0), "subtitle": (0.17, 0.1), "caption": (0.13, 0.03)}
+_LETTER, _KEY, _SIDES, _LINE, _AROUND = 0.072, 0.6, 0.8, 0.19, 0.2  # inches of a legend, in the sizes of `figure_theme`
+_SHORTEST = 20  # letters of a line of a legend; narrower columns are hard to read
 _MOST_DECIMALS = 6  # of a number along an axis
 _TRUETYPE = 42  # fonts of PDFs; publishers refuse Type 3
 _NO_DATES = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}
@@ -50,12 +53,7 @@ def check_formats(outputs: Iterable[str | os.PathLike]) -> None:
 
 
 def curve_labels(reports: pd.DataFrame, colour_by: str) -> pd.Series:
-    """Returns the label of each row's curve, such as `GA, large`; runs that differ never share a curve.
-
-    Args:
-        reports: Rows of `with_names`.
-        colour_by: A key of `COLOUR_BY`.
-    """
+    """Returns the label of each row of `with_names`, such as `GA, large`; runs that differ never share a curve."""
     columns = [*COLOUR_BY[colour_by]]
     columns += [name for name in ("algo", "model") if name not in columns and reports[name].nunique() > 1]
     if reports.groupby("game")[PLAYED].nunique().max() > 1:
@@ -77,9 +75,7 @@ def _label(parts: dict[str, str]) -> str:
 def reservations(runs: pd.DataFrame, *, of: str) -> list[str]:
     """Returns sentences for a caption: which scores must not be compared.
 
-    Args:
-        runs: Rows of `with_names`.
-        of: What the figure shows side by side, such as `curves`.
+    `runs` are rows of `with_names`, and `of` is what the figure shows side by side, such as `curves`.
     """
     ways = runs.groupby("game")[PLAYED].nunique()
     unlike = runs[runs["game"].isin(ways[ways > 1].index)]
@@ -124,12 +120,7 @@ def number_range(numbers: Iterable[int], noun: str) -> str:
 
 
 def mean_of(episodes: Iterable[int], *, of: str) -> str:
-    """Returns a sentence for a caption: of how many episodes scores are means.
-
-    Args:
-        episodes: Number of episodes behind each score; NA if unknown.
-        of: Name of the scores, such as `each run's test score`.
-    """
+    """Returns a sentence for a caption: of how many episodes, NA if unknown, such scores are means."""
     numbers = pd.Series(episodes, dtype="Int64")
     known = numbers.dropna()
     counted = number_range(known, "episode") if len(known) else "an unknown number of episodes"
@@ -197,6 +188,46 @@ def figure_theme(size: tuple[float, float], *, has_legend: bool) -> p9.theme:
     )
 
 
+@dataclass(frozen=True)
+class Legend:
+    """The entries of a legend, arranged."""
+
+    labels: tuple[str, ...]  # with line breaks
+    columns: int
+    height: float  # inches
+
+
+def arrange_legend(labels: Sequence[str], width: float) -> Legend:
+    """Arranges a legend above a figure of this width (inches) in few lines; a single entry needs no height.
+
+    Long names are broken and not cut, because their ends may be what differs.
+    """
+    found = [_in_columns(labels, columns, width) for columns in range(1, len(labels) + 1)]
+    return min(filter(None, found), key=lambda legend: legend.height)
+
+
+def _in_columns(labels: Sequence[str], columns: int, width: float) -> Legend | None:
+    """Returns the legend in so many columns, from top to bottom; None if they would be too narrow for their names."""
+    letters = int(((width - _SIDES) / columns - _KEY) / _LETTER)
+    if columns > 1 and letters < min(_SHORTEST, max(map(len, labels))):
+        return None
+    texts = tuple(textwrap.fill(label, max(_SHORTEST, letters)) for label in labels)
+    rows = -(-len(texts) // columns)
+    lines = sum(max(text.count("\n") + 1 for text in texts[row::rows]) for row in range(rows))
+    return Legend(texts, columns, _LINE * lines + _AROUND if len(texts) > 1 else 0.0)
+
+
+def line_scales(entries: Sequence[str], legend: Legend, *, colours: Sequence[str], types: Sequence[Any]) -> list:
+    """Returns the scales of lines and of their ribbons, with one legend for colours and line types."""
+    named: dict[str, Any] = {"limits": entries, "labels": legend.labels}
+    return [
+        p9.scale_colour_manual(values=colours, **named),
+        p9.scale_linetype_manual(values=types, **named),
+        p9.scale_fill_manual(values=colours, limits=entries, guide=None),
+        legend_guides("colour", "linetype", columns=legend.columns),
+    ]
+
+
 def legend_guides(*aesthetics: str, columns: int) -> p9.guides:
     """Returns guides that merge to one legend if the scales of the aesthetics have equal names and labels."""
     return p9.guides(**{aesthetic: p9.guide_legend(ncol=columns) for aesthetic in aesthetics})
@@ -216,8 +247,7 @@ def wrapped(text: str, letters: int) -> str:
 def without_words(figure: p9.ggplot) -> tuple[p9.ggplot, str]:
     """Takes title, explanation and caption out of a figure, for papers, which have them in their own text.
 
-    Returns:
-        The figure, lower by the height of its words, and the words: the title, and a paragraph for each of the others.
+    The figure is then lower by the height of its words, which are returned in paragraphs.
     """
     figure = copy.deepcopy(figure)
     width, height = figure.theme.getp("figure_size")

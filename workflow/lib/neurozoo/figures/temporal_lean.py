@@ -8,16 +8,7 @@ import plotnine as p9
 
 from neurozoo.environments.game_titles import game_title
 from neurozoo.errors import NeurozooError
-from neurozoo.figures.style import (
-    categorical_colours,
-    check_formats,
-    curve_labels,
-    figure_theme,
-    panels_per_row,
-    percent,
-    save_figure,
-    wrapped,
-)
+from neurozoo.figures import style
 from neurozoo.records.comparability import with_names
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
 
@@ -26,13 +17,13 @@ _RESAMPLES = 5_000
 
 
 def mean_leans(leans: pd.DataFrame, *, confidence: float, seed: int, replications: int = _RESAMPLES) -> pd.DataFrame:
-    """Averages the leans over runs, and over games if a curve has several.
+    """Averages the leans over runs, and over games if a curve has several, with a bootstrap interval over runs.
 
     Args:
         leans: Tables of `feature_visualization.lean.temporal_lean` with a column `curve`, the label of the group.
-        confidence: Confidence of the bootstrap interval over runs, which is stratified by game.
-        seed: Seed of the bootstrap.
-        replications: Number of bootstrap resamples.
+        confidence: Of the interval, which is stratified by game.
+        seed: Of the bootstrap.
+        replications: Of the bootstrap.
 
     Returns:
         Rows with `game` (`ALL_GAMES` for the mean over games), `curve`, `frame`, `frames_back`, `runs`, `lean`, `low`
@@ -52,13 +43,9 @@ def mean_leans(leans: pd.DataFrame, *, confidence: float, seed: int, replication
             low, high = bootstrap_intervals(
                 arrays, {"": mean_over_games}, replications=replications, confidence=confidence, seed=seed
             )[""]
-            part = {
-                "game": game,
-                "curve": curve,
-                "frames_back": tables[0].index,
-                "runs": sum(a.shape[1] for a in arrays),
-            }
-            parts.append(pd.DataFrame({**part, "lean": mean_over_games(arrays), "low": low, "high": high}))
+            part = {"game": game, "curve": curve, "frames_back": tables[0].index}
+            found = {"runs": sum(a.shape[1] for a in arrays), "lean": mean_over_games(arrays), "low": low, "high": high}
+            parts.append(pd.DataFrame(part | found))
     return pd.concat(parts, ignore_index=True).assign(frame=lambda rows: _frame_names(rows["frames_back"]))
 
 
@@ -72,27 +59,22 @@ def plot_temporal_lean(
 ) -> None:
     """Draws the leans with a panel per game and one for the mean over games: bars for means, points for runs.
 
-    Args:
-        leans: Concatenated tables of `temporal_lean`.
-        outputs: The files to write; the suffix is the format. Equal data give equal bytes.
-        columns: Most panels per row.
-        confidence: Confidence of the bootstrap interval over runs.
-        seed: Seed of the bootstrap.
+    Equal data give equal bytes.
 
     Raises:
         NeurozooError: No run has observations of several frames, or a format is unknown.
     """
-    check_formats(outputs)
+    style.check_formats(outputs)
     if leans.empty:
         raise NeurozooError(
             "No run has observations of several frames, so there is no temporal lean to draw. Use runs of Atari games."
         )
     leans = with_names(leans)
-    leans = leans.assign(curve=curve_labels(leans, "algo_model"))
+    leans = leans.assign(curve=style.curve_labels(leans, "algo_model"))
     labels = list(dict.fromkeys(leans["curve"]))
     means = mean_leans(leans, confidence=confidence, seed=seed)
     games = sorted(means["game"].unique(), key=lambda game: (game == ALL_GAMES, game))
-    columns = panels_per_row(len(games), most=columns)
+    columns = style.panels_per_row(len(games), most=columns)
     size = (max(5.0, 3.2 * columns), 3.0 * -(-len(games) // columns) + 1.5)
     frames = _frame_names(sorted(means["frames_back"].unique(), reverse=True))
 
@@ -115,14 +97,13 @@ def plot_temporal_lean(
         bounds = p9.aes(ymin="low", ymax="high")
         figure += p9.geom_errorbar(bounds, ordered(known), position=beside, width=0.25, size=0.6, colour="#222222")
     per_game = means.loc[means["game"] != ALL_GAMES, "runs"]
-    fewest, most = per_game.min(), per_game.max()
-    runs = f"{most if fewest == most else f'{fewest} to {most}'} {'run' if most == 1 else 'runs'}"
-    interval = f"; whisker: {percent(confidence)} bootstrap interval over runs" if len(known) else ""
+    runs = style.number_range(per_game, "run")
+    interval = f"; whisker: {style.percent(confidence)} bootstrap interval over runs" if len(known) else ""
     figure += p9.facet_wrap("panel", ncol=columns)
-    figure += p9.scale_fill_manual(values=categorical_colours(len(labels)), limits=labels)
+    figure += p9.scale_fill_manual(values=style.categorical_colours(len(labels)), limits=labels)
     figure += p9.labs(
         title="Temporal lean" if len(labels) > 1 else f"Temporal lean: {labels[0]}",
-        subtitle=wrapped(
+        subtitle=style.wrapped(
             "Mean squared weight of the first layer on each frame, divided by that on the newest. "
             f"Bar: mean over {runs} of each game{interval}; points: runs; dotted: no lean.",
             int(13 * size[0]),
@@ -132,7 +113,7 @@ def plot_temporal_lean(
         fill="",
         caption="Protocol: " + ", ".join(dict.fromkeys(leans["protocol"])),
     )
-    save_figure(figure + figure_theme(size, has_legend=len(labels) > 1), outputs)
+    style.save_figure(figure + style.figure_theme(size, has_legend=len(labels) > 1), outputs)
 
 
 def _frame_names(frames_back: Sequence[int]) -> list[str]:

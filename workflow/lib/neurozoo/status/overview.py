@@ -15,8 +15,8 @@ from neurozoo.plan.named_files import check_workdir
 from neurozoo.plan.planned_runs import PlannedRun, planned_runs, run_settings
 from neurozoo.records.run_config import config_of_run, read_run_settings
 from neurozoo.records.run_log import UNITS
-from neurozoo.status.evidence import gather, last_lines
-from neurozoo.status.judgement import STATES, RunStatus, State, status_of
+from neurozoo.status.run_files import last_lines, read_run_files
+from neurozoo.status.run_state import STATES, RunStatus, State, status_of
 from neurozoo.status.workflow_files import WorkflowFiles
 from neurozoo.yaml_files import read_yaml
 
@@ -26,15 +26,10 @@ TRAINING_RULES = {"network": "train", "archive": "train_archive"}  # by the kind
 
 @dataclass(frozen=True)
 class Overview:
-    """The states of all runs at one moment.
+    """The states of all runs at one moment."""
 
-    Attributes:
-        time: Seconds since 1970.
-        runs: In the order of the configuration.
-    """
-
-    time: float
-    runs: tuple[RunStatus, ...]
+    time: float  # seconds since 1970
+    runs: tuple[RunStatus, ...]  # in the order of the configuration
 
     def count(self, state: State) -> int:
         """Returns the number of runs in a state."""
@@ -90,10 +85,10 @@ def read_overview(config_files: Sequence[str | os.PathLike], *, workdir: str | o
     statuses = []
     for run in planned_runs(config):
         workflow = workflows[ALGORITHMS[run.algo].result]
-        evidence = gather(run, results=config["pathvars"]["results"], workdir=Path(workdir), workflow=workflow)
+        files = read_run_files(run, results=config["pathvars"]["results"], workdir=Path(workdir), workflow=workflow)
         unit = ALGORITHMS[run.algo].budget_unit
         budget = run_settings(config, **vars(run))[unit]
-        status = status_of(run, evidence, budget=budget, unit=unit, now=now)
+        status = status_of(run, files, budget=budget, unit=unit, now=now)
         if status.state in ("done", "waiting"):
             changes = _about_changes(run, config, Path(workdir, config["pathvars"]["results"]))
             status = replace(status, note=status.note or changes)
@@ -111,11 +106,7 @@ def _about_changes(run: PlannedRun, config: Mapping, results: Path) -> str:
     except (NeurozooError, OSError):
         return ""
     budget = ALGORITHMS[run.algo].budget_unit
-    changes = [
-        change
-        for change in found
-        if not (change.name == budget and change.is_growth)  # the run goes on
-    ]
+    changes = [change for change in found if not (change.name == budget and change.is_growth)]  # then, the run goes on
     return f"its settings have changed since: {in_words(changes)}" if changes else ""
 
 

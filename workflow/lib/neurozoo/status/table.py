@@ -5,11 +5,12 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
+from neurozoo.aligned_text import aligned
 from neurozoo.errors import NeurozooError
 from neurozoo.records.run_log import UNITS
-from neurozoo.status.evidence import last_lines
-from neurozoo.status.judgement import STATES, RunStatus, ago
 from neurozoo.status.overview import TAIL, Overview
+from neurozoo.status.run_files import last_lines
+from neurozoo.status.run_state import STATES, RunStatus, duration_text
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -18,13 +19,9 @@ SCORE = "test score"  # heading; runs without a test show `own` and the score by
 HEADINGS = ("run", "state", "job", "progress", "", "per second", SCORE, "left", "note")
 RIGHT = {"progress", "", "per second", SCORE, "left"}
 COLOURS = {
-    "failed": "bold red",
-    "stalled": "bold yellow",
-    "running": "green",
-    "queued": "cyan",
-    "waiting": "dim",
+    "failed": "bold red", "stalled": "bold yellow", "running": "green", "queued": "cyan", "waiting": "dim",
     "done": "blue",
-}
+}  # fmt: skip
 LEAST_NEEDED = ("progress", "job", "per second", SCORE, "left")  # left out in a narrow terminal, in this order
 GAP = 2  # spaces between columns
 SHORTEST_NOTE = 24
@@ -54,7 +51,7 @@ def row(status: RunStatus) -> tuple[str, ...]:
         f"{min(status.progress / status.budget, 1):.0%}",
         "" if status.progress_per_second is None else short(status.progress_per_second),
         _score(status),
-        "" if status.remaining is None else ago(status.remaining),
+        "" if status.remaining is None else duration_text(status.remaining),
         note,
     )
 
@@ -73,7 +70,7 @@ def summary(overview: Overview) -> str:
         if speed := overview.speed(unit):
             line += f"; {short(speed)} {unit}/s together"
     if overview.remaining is not None:
-        line += f"; the running ones end within {ago(overview.remaining)}"
+        line += f"; the running ones end within {duration_text(overview.remaining)}"
     return line + "."
 
 
@@ -85,15 +82,7 @@ def _failures(overview: Overview) -> list[tuple[RunStatus, list[str]]]:
 
 def as_text(overview: Overview) -> str:
     """Formats an overview without colours and at full width, for files and e-mails."""
-    rows = [HEADINGS, *map(row, overview.runs)]
-    widths = [max(len(cells[column]) for cells in rows) for column in range(len(HEADINGS))]
-    lines = []
-    for cells in rows:
-        parts = [
-            cell.rjust(width) if heading in RIGHT else cell.ljust(width)
-            for cell, width, heading in zip(cells, widths, HEADINGS, strict=True)
-        ]
-        lines.append("  ".join(parts).rstrip())
+    lines = aligned([HEADINGS, *map(row, overview.runs)], right=RIGHT)
     lines += ["", summary(overview)]
     for status, tail in _failures(overview):
         lines += ["", f"{row(status)[0]} failed; the end of {status.log}:", *(f"    {line}" for line in tail)]
@@ -101,12 +90,10 @@ def as_text(overview: Overview) -> str:
 
 
 def as_renderable(overview: Overview, *, width: int, height: int | None = None) -> "RenderableType":
-    """Returns an overview that rich can print.
+    """Returns an overview that rich can print, in lines of `width` characters.
 
-    Args:
-        overview: The overview.
-        width: Characters of a line. If there are too few, columns are left out, and names and notes are cut off.
-        height: Available lines. If there are too few, only the most urgent runs are shown. None shows all runs.
+    If there are too few, columns are left out, and names and notes are cut off. If there are not lines enough for the
+    `height`, only the most urgent runs are shown; None shows all.
     """
     from rich.console import Group
     from rich.panel import Panel
@@ -211,14 +198,13 @@ def _show_text(read: Callable[[], Overview], watch: float | None, output: TextIO
 def _show_live(read: Callable[[], Overview], watch: float, console: "Console") -> None:
     from rich.live import Live
 
-    overview = read()
     with Live(console=console, auto_refresh=False) as live:
         while True:
+            overview = read()
             live.update(as_renderable(overview, width=console.width, height=console.height), refresh=True)
             if _is_over(overview):
                 return
             time.sleep(watch)
-            overview = read()
 
 
 def _is_over(overview: Overview) -> bool:

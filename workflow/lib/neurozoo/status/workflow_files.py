@@ -18,23 +18,16 @@ NAME_MAX = 255  # bytes of a file name, used if the file system does not report 
 
 @dataclass(frozen=True)
 class Job:
-    """A job of a rule, as Snakemake and the profiles have recorded it.
+    """A job of a rule, as Snakemake and the profiles have recorded it."""
 
-    Attributes:
-        time: When it was submitted or started, or when its failure was noticed; seconds since 1970.
-        number: The scheduler's number; None for a job on this machine or within another job.
-    """
-
-    time: float
-    number: str | None
+    time: float  # when it was submitted or started, or when its failure was noticed; seconds since 1970
+    number: str | None  # the scheduler's number; None for a job on this machine or within another job
 
 
 class WorkflowFiles:
-    """Reads `.snakemake/` of one working directory at one moment. Reading it again needs a new object.
+    """Reads `.snakemake/` of one working directory at one moment, for the jobs of one rule.
 
-    Args:
-        workdir: The folder in which Snakemake was started.
-        rule: The rule whose jobs are wanted.
+    Reading it again needs a new object.
     """
 
     def __init__(self, workdir: Path, *, rule: str) -> None:
@@ -45,10 +38,7 @@ class WorkflowFiles:
     def under_way(self, output: str) -> Job | None:
         """Finds the job that makes a file, by the marker that Snakemake keeps until the file is complete.
 
-        A killed Snakemake leaves its marker behind.
-
-        Args:
-            output: Path as in the rule.
+        A killed Snakemake leaves its marker behind. `output` is the path as in the rule.
         """
         marker = self._marker(output)
         try:
@@ -91,9 +81,8 @@ class WorkflowFiles:
 
     @functools.cached_property
     def _failures(self) -> dict[str, Job]:
-        newest = max(
-            _entries(self._folder / "log", ".snakemake.log"), key=lambda log: log.stat().st_mtime, default=None
-        )
+        logs = _entries(self._folder / "log", ".snakemake.log")
+        newest = max(logs, key=lambda log: log.stat().st_mtime, default=None)
         if newest is None:
             return {}
         facts = newest.stat()

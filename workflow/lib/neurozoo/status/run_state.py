@@ -1,4 +1,4 @@
-"""Decides on a run's state, such as `running` or `failed`, from what its files say."""
+"""A run's state, such as `running` or `failed`, from what its files say."""
 
 import re
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from neurozoo.plan.planned_runs import PlannedRun
-from neurozoo.status.evidence import Evidence, last_lines
+from neurozoo.status.run_files import RunFiles, last_lines
 from neurozoo.status.workflow_files import Job
 from neurozoo.training.heartbeat import LastHeartbeat
 
@@ -24,59 +24,36 @@ ERROR_WORDS = re.compile(
 
 @dataclass(frozen=True)
 class RunStatus:
-    """The state and progress of one run.
-
-    Attributes:
-        run: The run.
-        state: `waiting` (no job has been submitted), `queued` (the scheduler has its job), `running`, `stalled` (it
-            should be running, but sends no heartbeat or finishes no episode), `failed` or `done`.
-        note: The reason where it is not obvious: an error message, or what the run waits for.
-        job: The scheduler's number of its job.
-        host: Host on which it runs or ran last.
-        unit: What its budget counts: `frames` or `evaluations`.
-        progress: How much of its budget is spent, in that unit.
-        budget: Its whole budget.
-        progress_per_second: Current speed, or mean speed of the whole run if it does not run now; None if unknown.
-        score: The score by which the run judged itself after the last generation.
-        test_score: Its test score, which selects nothing; None if there was no test yet.
-        generation: Number of finished generations.
-        remaining: Seconds to its end at this speed; None unless it runs.
-        log: The log that explains a failed or stalled run.
-    """
+    """The state and progress of one run."""
 
     run: PlannedRun
+    # `waiting` (no job has been submitted), `queued` (the scheduler has its job), `running`, `stalled` (it should be
+    # running, but sends no heartbeat or finishes no episode), `failed` or `done`.
     state: State
-    note: str
-    job: str | None
-    host: str | None
-    unit: str
-    progress: int
-    budget: int
+    note: str  # the reason where it is not obvious: an error message, or what the run waits for
+    job: str | None  # the scheduler's number of its job
+    host: str | None  # host on which it runs or ran last
+    unit: str  # what its budget counts: `frames` or `evaluations`
+    progress: int  # how much of its budget is spent, in that unit
+    budget: int  # its whole budget
+    # Current speed, or mean speed of the whole run if it does not run now; None if unknown.
     progress_per_second: float | None
-    score: float | None
-    test_score: float | None
-    generation: int
-    remaining: float | None
-    log: Path | None
+    score: float | None  # the score by which the run judged itself after the last generation
+    test_score: float | None  # its test score, which selects nothing; None if there was no test yet
+    generation: int  # number of finished generations
+    remaining: float | None  # seconds to its end at this speed; None unless it runs
+    log: Path | None  # the log that explains a failed or stalled run
 
 
-def judge(evidence: Evidence, *, budget: int, now: float) -> tuple[State, str]:
-    """Decides on the state of a run.
+def state_of_run(files: RunFiles, *, budget: int, now: float) -> tuple[State, str]:
+    """Decides on the state of a run, and says the reason in words.
 
     The training's own heartbeat decides, unless something happened after it: a new job, or the failure of another
-    attempt.
-
-    Args:
-        evidence: What the files say, from `gather`.
-        budget: The budget of the run, in its unit.
-        now: Seconds since 1970.
-
-    Returns:
-        The state, and the reason in words.
+    attempt. `now` is in seconds since 1970.
     """
-    heartbeat, job = evidence.heartbeat, evidence.under_way
-    progress = (evidence.record or {}).get("progress")
-    if evidence.has_results and (progress is None or progress >= budget):
+    heartbeat, job = files.heartbeat, files.under_way
+    progress = (files.record or {}).get("progress")
+    if files.has_results and (progress is None or progress >= budget):
         return "done", ""
     new_attempt = job if job is not None and (heartbeat is None or job.time > heartbeat.time) else None
     if new_attempt is not None:
@@ -84,17 +61,21 @@ def judge(evidence: Evidence, *, budget: int, now: float) -> tuple[State, str]:
             return "queued", ""
         if now - new_attempt.time < STARTING:
             return "running", "starting"
-        return "stalled", f"a job started {ago(now - new_attempt.time)} ago, but its training has sent no heartbeat"
+        return (
+            "stalled",
+            f"a job started {duration_text(now - new_attempt.time)} ago, but its training has sent no heartbeat",
+        )
     if heartbeat is not None and heartbeat.ended is None:
-        return _alive_or_not(heartbeat, evidence.failed, now)
+        return _alive_or_not(heartbeat, files.failed, now)
     is_continued = heartbeat is not None and heartbeat.ended == "slice" and heartbeat.facts.get("job")
-    if heartbeat is not None and is_continued and not _failed_since(evidence, heartbeat.time):
+    if heartbeat is not None and is_continued and not _failed_since(files, heartbeat.time):
         return "queued", "waits for its next slice of time"
-    if _waits_in_queue(evidence):
+    later = [event.time for event in (heartbeat, files.failed) if event is not None]
+    if files.submitted is not None and files.submitted.time > max(later, default=0.0):  # deleted jobs count as failed
         return "queued", ""
     if job is not None and heartbeat is not None and heartbeat.ended == "finished" and now - heartbeat.time < LOST:
         return "running", "finishing"
-    return _ended(evidence)
+    return _ended(files)
 
 
 def _alive_or_not(heartbeat: LastHeartbeat, failed: Job | None, now: float) -> tuple[State, str]:
@@ -105,49 +86,41 @@ def _alive_or_not(heartbeat: LastHeartbeat, failed: Job | None, now: float) -> t
     if failed is not None and failed.time > heartbeat.time:
         return "failed", f"{who} ended without an error message and its job failed: it hit a limit or its node was lost"
     if now - heartbeat.time > LOST:
-        return "stalled", f"{who} has sent no heartbeat for {ago(now - heartbeat.time)}"
+        return "stalled", f"{who} has sent no heartbeat for {duration_text(now - heartbeat.time)}"
     if now - heartbeat.facts["last_news"] > NO_NEWS:
-        return "stalled", f"no episode has finished for {ago(now - heartbeat.facts['last_news'])}"
+        return "stalled", f"no episode has finished for {duration_text(now - heartbeat.facts['last_news'])}"
     return "running", ""
 
 
-def _waits_in_queue(evidence: Evidence) -> bool:
-    """Tells whether the newest Grid Engine job has neither begun to train nor failed. Deleted jobs count as failed."""
-    submitted = evidence.submitted
-    later = [event.time for event in (evidence.heartbeat, evidence.failed) if event is not None]
-    return submitted is not None and submitted.time > max(later, default=0.0)
+def _failed_since(files: RunFiles, time: float) -> bool:
+    return files.failed is not None and files.failed.time > time + STARTING
 
 
-def _failed_since(evidence: Evidence, time: float) -> bool:
-    return evidence.failed is not None and evidence.failed.time > time + STARTING
-
-
-def _ended(evidence: Evidence) -> tuple[State, str]:
+def _ended(files: RunFiles) -> tuple[State, str]:
     """Decides on the state of a run that has no running or submitted job."""
-    heartbeat, complaint = evidence.heartbeat, evidence.complaint
-    if heartbeat is not None and heartbeat.ended is not None and not _failed_since(evidence, heartbeat.time):
-        is_newer = (
-            complaint is not None and complaint[0] > heartbeat.time + 5.0
-        )  # the log is written right after the last heartbeat
+    heartbeat, complaint = files.heartbeat, files.complaint
+    if heartbeat is not None and heartbeat.ended is not None and not _failed_since(files, heartbeat.time):
+        # The log is written right after the last heartbeat.
+        is_newer = complaint is not None and complaint[0] > heartbeat.time + 5.0
         if heartbeat.ended in ("slice", "stopped") and not is_newer:
             return "waiting", heartbeat.facts.get("error") or ""
         if heartbeat.ended == "failed" and not is_newer:
             return "failed", heartbeat.facts.get("error") or ""
     if complaint is not None:
         return "failed", complaint[1]
-    if evidence.failed is not None and (heartbeat is None or evidence.failed.time > heartbeat.time):
+    if files.failed is not None and (heartbeat is None or files.failed.time > heartbeat.time):
         return "failed", "its job failed before the training began"
     return "waiting", ""
 
 
-def status_of(run: PlannedRun, evidence: Evidence, *, budget: int, unit: str, now: float) -> RunStatus:
-    """Returns a run's state with its progress; arguments as in `judge`, and the unit of the budget."""
-    state, note = judge(evidence, budget=budget, now=now)
-    sentence = evidence.complaint or (evidence.heartbeat and evidence.heartbeat.facts.get("error"))
-    if state == "failed" and not sentence and evidence.log is not None:
-        line = error_line(last_lines(evidence.log, ERROR_LINES))
+def status_of(run: PlannedRun, files: RunFiles, *, budget: int, unit: str, now: float) -> RunStatus:
+    """Returns a run's state with its progress; arguments as in `state_of_run`, and the unit of the budget."""
+    state, note = state_of_run(files, budget=budget, now=now)
+    sentence = files.complaint or (files.heartbeat and files.heartbeat.facts.get("error"))
+    if state == "failed" and not sentence and files.log is not None:
+        line = error_line(last_lines(files.log, ERROR_LINES))
         note = f"{note}. Its log says: {line}" if line else note
-    heartbeat, record = evidence.heartbeat, evidence.record or {}
+    heartbeat, record = files.heartbeat, files.record or {}
     progress = int(record.get("progress") or 0)
     speed = progress / record["TimeElapsedTotal"] if progress and record.get("TimeElapsedTotal") else None
     remaining = None
@@ -159,7 +132,7 @@ def status_of(run: PlannedRun, evidence: Evidence, *, budget: int, unit: str, no
         run=run,
         state=state,
         note=note,
-        job=_job_number(evidence, state),
+        job=_job_number(files, state),
         host=heartbeat.facts["host"] if heartbeat is not None and state in ("running", "stalled", "failed") else None,
         unit=unit,
         progress=progress,
@@ -169,7 +142,7 @@ def status_of(run: PlannedRun, evidence: Evidence, *, budget: int, unit: str, no
         test_score=record.get("test_score"),
         generation=int(record.get("Iteration") or 0),
         remaining=remaining,
-        log=evidence.log if state in ("failed", "stalled") else None,
+        log=files.log if state in ("failed", "stalled") else None,
     )
 
 
@@ -178,12 +151,12 @@ def error_line(lines: list[str]) -> str | None:
     return next((line.strip() for line in reversed(lines) if ERROR_WORDS.search(line)), None)
 
 
-def _job_number(evidence: Evidence, state: State) -> str | None:
+def _job_number(files: RunFiles, state: State) -> str | None:
     if state in ("waiting", "done"):
         return None
-    heartbeat, job = evidence.heartbeat, evidence.under_way
+    heartbeat, job = files.heartbeat, files.under_way
     # A failed job is named only if the run's state is `failed`: the next job may have come within the same second.
-    jobs = [job, evidence.submitted, evidence.failed if state == "failed" else None]
+    jobs = [job, files.submitted, files.failed if state == "failed" else None]
     known = [(found.time, found.number) for found in jobs if found is not None and found.number is not None]
     is_outdated = state != "failed" and job is not None and heartbeat is not None and job.time > heartbeat.time
     if heartbeat is not None and heartbeat.facts.get("job") and not is_outdated:
@@ -191,7 +164,7 @@ def _job_number(evidence: Evidence, state: State) -> str | None:
     return max(known)[1] if known else None
 
 
-def ago(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
     """Formats a duration, such as `3 d 4 h`, `2 h 5 min` or `45 s`."""
     seconds = max(0, round(seconds))
     if seconds < 60:

@@ -21,38 +21,24 @@ ERROR = "neurozoo: "  # how a sentence for the user begins in a log
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """Everything that the files say about one run.
+class RunFiles:
+    """Everything that the files say about one run."""
 
-    Attributes:
-        has_results: Whether all its results are there.
-        record: The last report, with the score of the last test; None before the first report.
-        heartbeat: The last heartbeat of its training.
-        under_way: The job that Snakemake has marked as running or submitted.
-        submitted: The job that waits or runs in Grid Engine, according to the profile's records.
-        failed: The last failure that Snakemake has reported.
-        complaint: The error message at the end of the run's log, with the time of that log.
-        log: The log that says most about a failure.
-    """
-
-    has_results: bool = False
-    record: dict | None = None
-    heartbeat: LastHeartbeat | None = None
-    under_way: Job | None = None
-    submitted: Job | None = None
-    failed: Job | None = None
+    has_results: bool = False  # whether all its results are there
+    record: dict | None = None  # the last report, with the score of the last test; None before the first report
+    heartbeat: LastHeartbeat | None = None  # the last heartbeat of its training
+    under_way: Job | None = None  # the job that Snakemake has marked as running or submitted
+    submitted: Job | None = None  # the job that waits or runs in Grid Engine, according to the profile's records
+    failed: Job | None = None  # the last failure that Snakemake has reported
+    # The error message at the end of the run's log, with the time of that log.
     complaint: tuple[float, str] | None = None
-    log: Path | None = None
+    log: Path | None = None  # the log that says most about a failure
 
 
-def gather(run: PlannedRun, *, results: str, workdir: Path, workflow: WorkflowFiles) -> Evidence:
-    """Reads the files of a run. Incomplete and damaged files count as missing.
+def read_run_files(run: PlannedRun, *, results: str, workdir: Path, workflow: WorkflowFiles) -> RunFiles:
+    """Reads the files of a run; incomplete and damaged ones count as missing.
 
-    Args:
-        run: The run.
-        results: Folder of results as in the configuration.
-        workdir: The folder in which Snakemake was started.
-        workflow: Snakemake's own files in that folder.
+    `results` is the folder as in the configuration, and `workdir` that in which Snakemake was started.
     """
     names = (run.algo, run.game, run.model, str(run.run))
     folder = Path(results, "runs", *names)
@@ -69,7 +55,7 @@ def gather(run: PlannedRun, *, results: str, workdir: Path, workflow: WorkflowFi
             complaint, log = (own.stat().st_mtime, words), own
         elif log is None and _size(here / "state" / "train.log"):
             log = here / "state" / "train.log"
-    return Evidence(
+    return RunFiles(
         has_results=has_results,
         record=_last_record(here),
         heartbeat=read_heartbeat(here / "state"),
@@ -115,10 +101,6 @@ def _last_record(folder: Path) -> dict | None:
     return None
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
-
-
 @functools.lru_cache(maxsize=10_000)
 def _record_at_end(path: Path, _changed: int, _size: int) -> dict | None:
     """Reads the end of a log, whose time and size say whether it has to be read again."""
@@ -127,7 +109,8 @@ def _record_at_end(path: Path, _changed: int, _size: int) -> dict | None:
     if record is None:
         return None
     unit, progress = progress_of(record)
-    if not all(_is_number(each) for each in (progress, record.get("TimeElapsedTotal") or 0)):
+    numbers = (progress, record.get("TimeElapsedTotal") or 0)
+    if not all(isinstance(each, int | float) and math.isfinite(each) for each in numbers):
         return None  # no log of a run
     # No further back than needed: reports of the genetic algorithms are long.
     tests = (each.get("test_score") for each in itertools.chain([record], reports))

@@ -2,23 +2,17 @@ import itertools
 
 import pytest
 from neurozoo.plan.planned_runs import PlannedRun
-from neurozoo.status.evidence import Evidence
-from neurozoo.status.judgement import ago, error_line, judge, status_of
+from neurozoo.status.run_files import RunFiles
+from neurozoo.status.run_state import duration_text, error_line, state_of_run, status_of
 from neurozoo.status.workflow_files import Job
 from neurozoo.training.heartbeat import LastHeartbeat
 
 NOW = 1_000_000.0
 RECORD = {"unit": "frames", "progress": 600, "score": 12.5, "test_score": 9.0, "Iteration": 3, "TimeElapsedTotal": 60.0}
 FACTS = {
-    "host": "node7",
-    "process": 42,
-    "job": None,
-    "progress": 800,
-    "progress_per_second": 20.0,
-    "last_news": NOW - 10,
-    "ended": None,
-    "error": None,
-}
+    "host": "node7", "process": 42, "job": None, "progress": 800, "progress_per_second": 20.0, "last_news": NOW - 10,
+    "ended": None, "error": None,
+}  # fmt: skip
 
 
 def beat(age=5.0, is_alive=None, **facts):
@@ -30,9 +24,10 @@ def job(age, number=None):
 
 
 def state_of(**evidence):
-    return judge(Evidence(**evidence), budget=1000, now=NOW)[0]
+    return state_of_run(RunFiles(**evidence), budget=1000, now=NOW)[0]
 
 
+FINISHED = RECORD | {"progress": 1001}
 ENDED_BY_SLICE = {"ended": "slice", "job": "7", "error": "Stopped by SIGUSR1."}
 
 
@@ -44,15 +39,10 @@ ENDED_BY_SLICE = {"ended": "slice", "job": "7", "error": "Stopped by SIGUSR1."}
         ("waiting", {"record": RECORD}),
         # Results.
         ("done", {"has_results": True}),
-        ("done", {"has_results": True, "record": RECORD | {"progress": 1001}}),
-        (
-            "done",
-            {"has_results": True, "record": RECORD | {"progress": 1001}, "under_way": job(3), "heartbeat": beat()},
-        ),
-        (
-            "waiting",
-            {"has_results": True, "record": RECORD, "heartbeat": beat(900, ended="finished")},
-        ),  # a larger budget
+        ("done", {"has_results": True, "record": FINISHED}),
+        ("done", {"has_results": True, "record": FINISHED, "under_way": job(3), "heartbeat": beat()}),
+        # A larger budget.
+        ("waiting", {"has_results": True, "record": RECORD, "heartbeat": beat(900, ended="finished")}),
         ("running", {"has_results": True, "record": RECORD, "heartbeat": beat()}),
         # A job, and nothing from the training yet.
         ("queued", {"under_way": job(9999, "7")}),
@@ -109,22 +99,22 @@ def test_every_combination_of_evidence_gets_an_answer():
     for has_results, one, way, submitted, failed, complaint in itertools.product(
         (False, True), beats, jobs, jobs, jobs, (None, (NOW - 20, "no"))
     ):
-        evidence = Evidence(has_results, RECORD, one, way, submitted, failed, complaint)
+        evidence = RunFiles(has_results, RECORD, one, way, submitted, failed, complaint)
         status = status_of(PlannedRun("ga", "pong", "small", 1), evidence, budget=1000, unit="frames", now=NOW)
         assert status.state in ("waiting", "queued", "running", "stalled", "failed")
         assert status.note or status.state in ("waiting", "queued", "running", "failed")
 
 
 def test_the_reason_says_who_was_lost_and_since_when():
-    note = judge(Evidence(heartbeat=beat(7300)), budget=1000, now=NOW)[1]
+    note = state_of_run(RunFiles(heartbeat=beat(7300)), budget=1000, now=NOW)[1]
     assert note == "process 42 on node7 has sent no heartbeat for 2 h 1 min"
-    note = judge(Evidence(heartbeat=beat(5, is_alive=False)), budget=1000, now=NOW)[1]
+    note = state_of_run(RunFiles(heartbeat=beat(5, is_alive=False)), budget=1000, now=NOW)[1]
     assert note.startswith("process 42 on node7 ended without an error message")
-    assert judge(Evidence(complaint=(NOW, "Game 'pnog'")), budget=1000, now=NOW) == ("failed", "Game 'pnog'")
+    assert state_of_run(RunFiles(complaint=(NOW, "Game 'pnog'")), budget=1000, now=NOW) == ("failed", "Game 'pnog'")
 
 
 def status(**evidence):
-    return status_of(PlannedRun("ga", "pong", "small", 1), Evidence(**evidence), budget=1000, unit="frames", now=NOW)
+    return status_of(PlannedRun("ga", "pong", "small", 1), RunFiles(**evidence), budget=1000, unit="frames", now=NOW)
 
 
 def test_a_running_run_is_as_far_as_its_last_sign_says():
@@ -152,10 +142,8 @@ def test_the_newest_job_is_named():
 
 
 def test_the_job_of_an_attempt_that_failed_is_not_that_of_the_next_one():
-    before = {
-        "heartbeat": beat(40, ended="stopped", job="7"),
-        "failed": job(2, "7"),
-    }  # noticed after the next was submitted
+    # Noticed after the next was submitted.
+    before = {"heartbeat": beat(40, ended="stopped", job="7"), "failed": job(2, "7")}
     queued = status(**before, under_way=job(3, "8"))
     assert (queued.state, queued.job) == ("queued", "8")
     starts = status(**before, under_way=job(1))  # Slurm's job reports its number only once it trains
@@ -167,7 +155,7 @@ def test_the_job_of_an_attempt_that_failed_is_not_that_of_the_next_one():
     [(0, "0 s"), (59.4, "59 s"), (60, "1 min"), (3599, "59 min"), (7500, "2 h 5 min"), (273_600, "3 d 4 h")],
 )
 def test_a_time_for_people(seconds, text):
-    assert ago(seconds) == text
+    assert duration_text(seconds) == text
 
 
 @pytest.mark.parametrize(
@@ -182,12 +170,8 @@ def test_a_time_for_people(seconds, text):
     ],
 )
 def test_the_line_with_the_error_is_found_among_others(line, tmp_path):
-    lines = [
-        "Error is a word",
-        "ValueError: an earlier one",
-        f"  {line}" if "Error" not in line else line,
-        "Shutting down",
-    ]
+    shown = f"  {line}" if "Error" not in line else line
+    lines = ["Error is a word", "ValueError: an earlier one", shown, "Shutting down"]
     assert error_line(lines) == line
     (tmp_path / "train.sge-7.log").write_text("\n".join(lines))
     failed = status(failed=job(5, "7"), log=tmp_path / "train.sge-7.log")

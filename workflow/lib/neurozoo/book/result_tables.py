@@ -1,4 +1,4 @@
-"""Reads what a claim shows: the tables of its record, earlier tables, speed and cost."""
+"""The tables that a page of the book shows: those of a record, earlier ones, speed and cost."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -11,10 +11,10 @@ import pandas as pd
 
 from neurozoo.agents.scoring import is_one_game
 from neurozoo.algorithms.agent_names import agent_name, algo_name
-from neurozoo.book.claims import Claim, Earlier
-from neurozoo.book.elites import read_elites, shown_elites
-from neurozoo.book.record import Record, TakenRun
-from neurozoo.book.wording import NOTHING, RESTORE, Shown, machine_text, score_text, with_interval
+from neurozoo.book.claims import Claim, Earlier, EarlierKind
+from neurozoo.book.elites import elite_table, read_elites
+from neurozoo.book.formatting import NOTHING, RESTORE, ResultTable, machine_text, score_text, with_interval
+from neurozoo.book.record import Record, RecordedRun
 from neurozoo.cloud.costs import DATE, SPEEDS, VCPUS_OF_CORE, core_hours, read_prices
 from neurozoo.environments.game_titles import game_title
 from neurozoo.errors import NeurozooError
@@ -32,10 +32,10 @@ BILLION = 1_000_000_000  # frames
 # ---- tables in a claim's folder
 
 
-def shown_of_record(
+def tables_of_record(
     claim: Claim, record: Record, folder: Path, *, budgets: Mapping[str, int], labels: Mapping[str, str]
-) -> list[Shown]:
-    """Reads what a claim shows of its record, as far as the record has it.
+) -> list[ResultTable]:
+    """Reads the tables of a claim, as far as its record has them.
 
     Args:
         claim: Says which tables are shown.
@@ -48,40 +48,36 @@ def shown_of_record(
         NeurozooError: A table is damaged.
     """
     called = _labels_of_agents(record, labels)
-    readers: Mapping[str, tuple[str, Callable[[Path, Claim], Shown]]] = {
-        **{
-            kind: (f"{kind}.csv", lambda path, claim: read_scores_of(path, claim, called=called))
-            for kind in ("scores", "scores_at_equal_frames", "scores_at_equal_hours")
-        },
-        "comparison": ("comparison.csv", lambda path, claim: read_comparison(path, claim, called=called)),
-        "archives": ("archives.csv", lambda path, claim: read_archives(path, claim, record.runs)),
-        "imports": ("imported_scores.csv", read_imports),
-    }
-    found = []
     finished = [run for run in record.runs if run.progress >= budgets.get(run.name, run.budget)]
+    found = []
     for kind in claim.shows:
-        file, read = readers.get(kind, ("", read_scores_of))
-        if file not in record.files:
+        path = folder / ("imported_scores.csv" if kind == "imports" else f"{kind}.csv")
+        if path.name not in record.files:
             if kind == "scores_at_equal_hours" and finished:
                 reason = "no log has a test and a processor time up to then"
-                found.append(Shown("At equal processor hours", ("agents",), [(reason,)], []))
-            continue
-        shown = read(folder / file, claim)
-        if kind == "scores_at_equal_frames":
+                found.append(ResultTable("At equal processor hours", ("agents",), [(reason,)], []))
+        elif kind == "scores":
+            table = read_scores(path, claim, called=called)
+            # With other budgets, the list has the scores at equal frames.
+            found.append(replace(table, brief=[]) if record.frames else table)
+        elif kind == "scores_at_equal_frames":
             frames = ", ".join(f"{game_title(game)} {si_label(number)}" for game, number in record.frames.items())
-            left_out = _left_out(folder / file, finished, "without a test up to then")
+            left_out = _left_out(path, finished, "without a test up to then")
             title = f"At equal frames of training ({frames}){left_out}"
-            shown = replace(shown, title=title, heading="At equal frames")
+            found.append(replace(read_scores(path, claim, called=called), title=title, heading="At equal frames"))
         elif kind == "scores_at_equal_hours":
             hours = ", ".join(f"{game_title(game)} {hour:.2g} h" for game, hour in record.hours.items())
-            left_out = _left_out(folder / file, finished, "without a test up to then, or a processor time in the log")
+            left_out = _left_out(path, finished, "without a test up to then, or a processor time in the log")
             title = f"At equal processor hours, with tests ({hours}){left_out}{_doubts_about_hours(record, finished)}"
-            shown = replace(shown, title=title, heading="At equal processor hours")
-        elif kind == "comparison" and record.frames:
-            shown = replace(shown, title=f"{shown.title}, at equal frames")
-        elif kind == "scores" and record.frames:
-            shown = replace(shown, brief=[])  # budgets differ, so the list has the scores at equal frames
-        found.append(shown)
+            table = read_scores(path, claim, called=called)
+            found.append(replace(table, title=title, heading="At equal processor hours"))
+        elif kind == "comparison":
+            table = read_comparison(path, called=called)
+            found.append(replace(table, title=f"{table.title}, at equal frames") if record.frames else table)
+        elif kind == "archives":
+            found.append(read_archives(path, claim, record.runs))
+        elif kind == "imports":
+            found.append(read_imports(path))
     return found
 
 
@@ -97,7 +93,7 @@ def _labels_of_agents(record: Record, labels: Mapping[str, str]) -> dict[tuple[s
     return {agent: kinds.pop()[0] for agent, kinds in found.items() if len(kinds) == 1}
 
 
-def _left_out(path: Path, finished: Sequence[TakenRun], reason: str) -> str:
+def _left_out(path: Path, finished: Sequence[RecordedRun], reason: str) -> str:
     """Says of which agents finished runs have no part in a table of scores at some earlier time."""
     table = pd.read_csv(path)
     shown = table.groupby(["algo", "model", "game"])["runs"].sum().to_dict()
@@ -109,27 +105,21 @@ def _left_out(path: Path, finished: Sequence[TakenRun], reason: str) -> str:
     return f"; {reason}: {', '.join(told)}" if told else ""
 
 
-def _doubts_about_hours(record: Record, finished: Sequence[TakenRun]) -> str:
+def _doubts_about_hours(record: Record, finished: Sequence[RecordedRun]) -> str:
     """Says why hours of the processor may not be equal: of several processors, or of machines that are not known."""
     if len({record.machines[run.machine].get("processor") for run in record.runs if run.machine}) > 1:
         return "; on different processors, so hours are not equal"
     unknown = [run for run in finished if not run.machine]
     if not unknown:
         return ""
-    whose = (
-        "the machines" if len(unknown) == len(finished) else f"the machines of {len(unknown)} of {len(finished)} runs"
-    )
-    return f"; {whose} are not recorded, so hours may not be equal"
+    of = "" if len(unknown) == len(finished) else f" of {len(unknown)} of {len(finished)} runs"
+    return f"; the machines{of} are not recorded, so hours may not be equal"
 
 
-def read_scores_of(path: Path, claim: Claim, game: str = "", *, called: Mapping[tuple[str, str], str] = {}) -> Shown:
-    """Reads a table of scores, see `records.tables.score_table`.
+def read_scores(path: Path, claim: Claim, game: str = "", *, called: Mapping[tuple[str, str], str] = {}) -> ResultTable:
+    """Reads a table of `records.tables.score_table`: the claim's statistic, of one game or of all.
 
-    Args:
-        path: The table.
-        claim: Names the statistic.
-        game: The game that counts; empty for all.
-        called: What agents are called now, by algorithm and network.
+    `called` is what agents are called now, by algorithm and network.
     """
     name = f"score_{claim.statistic}"
     table = read_csv_table(
@@ -145,36 +135,20 @@ def read_scores_of(path: Path, claim: Claim, game: str = "", *, called: Mapping[
     rows = []
     brief: list[tuple[str, float, str]] = []
     for row in table.sort_values("game", kind="stable").to_dict("records"):
-        agent = _agent(row, "", called)
+        agent, title = _agent(row, "", called), game_title(row["game"])
         score = with_interval(row[name], row[f"{name}_low"], row[f"{name}_high"])
-        episodes = _count(row.get("episodes"))
-        played = _text(row.get("played")) or row["protocol"]
-        rows.append(
-            (agent, game_title(row["game"]), score, _count(row["runs"]), episodes, si_label(row["frames"]), played)
-        )
-        place = f"{game_title(row['game'])}, {agent}" if has_several_games else agent
+        counts = (_count(row["runs"]), _count(row.get("episodes")), si_label(row["frames"]))
+        rows.append((agent, title, score, *counts, _text(row.get("played")) or row["protocol"]))
+        place = f"{title}, {agent}" if has_several_games else agent
         brief.append((row["game"], -row[name], f"{place}: {score}{of_highest}"))
-    head = (
-        "agent",
-        "game",
-        f"test score, {claim.statistic} [95 %]",
-        "runs",
-        "episodes of a test",
-        "frames",
-        "protocol",
-    )
+    statistic = f"test score, {claim.statistic} [95 %]"
+    head = ("agent", "game", statistic, "runs", "episodes of a test", "frames", "protocol")
     is_narrow = _is_narrow(table["runs"], table[f"{name}_low"])
-    return Shown("Final test scores", head, rows, [words for _, _, words in sorted(brief)], is_narrow=is_narrow)
+    return ResultTable("Final test scores", head, rows, [words for _, _, words in sorted(brief)], is_narrow=is_narrow)
 
 
-def read_comparison(path: Path, claim: Claim, *, called: Mapping[tuple[str, str], str] = {}) -> Shown:
-    """Reads a table of pairs, see `records.improvement.comparison_table`; pairs with a single run are only counted.
-
-    Args:
-        path: The table.
-        claim: Not used.
-        called: What agents are called now, by algorithm and network.
-    """
+def read_comparison(path: Path, *, called: Mapping[tuple[str, str], str] = {}) -> ResultTable:
+    """Reads a table of `records.improvement.comparison_table`; pairs with a single run are only counted."""
     table = read_csv_table(
         path,
         numbers=("games", "probability", "probability_low", "probability_high", "runs", "other_runs"),
@@ -203,18 +177,14 @@ def read_comparison(path: Path, claim: Claim, *, called: Mapping[tuple[str, str]
         rows.append((f"{pairs} with a single run of an agent", NOTHING, NOTHING, "not known", NOTHING))
     head = ("agent", "other agent", "game", "probability that the first scores more [95 %]", "runs")
     fewest = table[["runs", "other_runs"]].min(axis=1) / table["games"].clip(lower=1)
-    return Shown(
-        "Probability of improvement", head, rows, brief, is_narrow=_is_narrow(fewest, table["probability_low"])
-    )
+    is_narrow = _is_narrow(fewest, table["probability_low"])
+    return ResultTable("Probability of improvement", head, rows, brief, is_narrow=is_narrow)
 
 
-def read_archives(path: Path, claim: Claim, runs: Sequence[TakenRun] = ()) -> Shown:
-    """Reads a table of archives, see `records.archives.archive_table`.
+def read_archives(path: Path, claim: Claim, runs: Sequence[RecordedRun] = ()) -> ResultTable:
+    """Reads a table of `records.archives.archive_table`, with ratios to the claim's baseline after as many evaluations.
 
-    Args:
-        path: The table.
-        claim: Names the search that others are related to, where it had as many evaluations.
-        runs: Where they are known, ratios have intervals: the runs of both searches are drawn anew.
+    Where the runs are known, ratios have intervals: the runs of both searches are drawn anew.
     """
     scores = ("qd_score", "qd_score_low", "qd_score_high", "corrected_qd_score", "coverage")
     table = read_csv_table(
@@ -238,13 +208,13 @@ def read_archives(path: Path, claim: Claim, runs: Sequence[TakenRun] = ()) -> Sh
     ratio = f"ratio to {algo_name(claim.baseline)}" if claim.baseline else "ratio"
     ratio += " [95 %]" if any("[" in row[4] for row in rows) else ""
     head = ("search", "QD score, mean [95 %]", "corrected", "coverage", ratio, "runs", "evaluations")
-    return Shown("Archives", head, rows, brief, is_narrow=_is_narrow(table["runs"], table["qd_score_low"]))
+    return ResultTable("Archives", head, rows, brief, is_narrow=_is_narrow(table["runs"], table["qd_score_low"]))
 
 
-def _interval_of_ratio(row: Mapping[str, Any], of: Mapping[str, Any], runs: Sequence[TakenRun]) -> str:
+def _interval_of_ratio(row: Mapping[str, Any], of: Mapping[str, Any], runs: Sequence[RecordedRun]) -> str:
     """Returns the interval of a search's mean score through that of the baseline, or nothing if it is not known.
 
-    It is not where the table has another number of runs: then these are of several settings, or not all in the table.
+    If the table has another number of runs, these are of several settings, or not all in the table.
     """
     if row["algo"] == of["algo"]:
         return ""
@@ -261,8 +231,8 @@ def _interval_of_ratio(row: Mapping[str, Any], of: Mapping[str, Any], runs: Sequ
     return f" [{low:.2f}, {high:.2f}]" if np.isfinite([low, high]).all() else ""
 
 
-def read_imports(path: Path, claim: Claim) -> Shown:
-    """Reads a table of imported genomes, see `agents.scoring.write_evaluation_table`."""
+def read_imports(path: Path) -> ResultTable:
+    """Reads a table of `agents.scoring.write_evaluation_table`."""
     table = read_csv_table(
         path,
         numbers=("run", "episodes", "mean", "mean_low", "mean_high"),
@@ -278,31 +248,29 @@ def read_imports(path: Path, claim: Claim) -> Shown:
         rows.append((game_title(row["game"]), row["model"].replace("_", " "), *cells))
         brief.append(f"{game_title(row['game'])}, {row['model']}, {start}: {score}")
     head = ("game", "network", "mean over episodes [95 %]", "episodes", "protocol", "start", "note")
-    return Shown("Scores of the genomes", head, rows, brief)
+    return ResultTable("Scores of the genomes", head, rows, brief)
 
 
 # ---- earlier tables
 
 
-def shown_of_earlier(earlier: Earlier, claim: Claim, project: Path) -> Shown:
+def earlier_table(earlier: Earlier, claim: Claim, project: Path) -> ResultTable:
     """Reads a table that was made before records were kept.
 
     Raises:
         NeurozooError: It is damaged.
     """
     path = project / earlier.table
-    if earlier.kind == "scores":
-        return read_scores_of(path, claim, earlier.game)
-    if earlier.kind == "archives":
-        return read_archives(path, claim)
-    if earlier.kind == "evaluation":
-        return _evaluation(path)
-    if earlier.kind == "training":
-        return _training(path)
-    return shown_elites(read_elites(path))
+    readers: dict[EarlierKind, Callable[[], ResultTable]] = {
+        "scores": lambda: read_scores(path, claim, earlier.game),
+        "archives": lambda: read_archives(path, claim),
+        "evaluation": lambda: _evaluation(path),
+        "elites": lambda: elite_table(read_elites(path)),
+    }
+    return readers[earlier.kind]()
 
 
-def _evaluation(path: Path) -> Shown:
+def _evaluation(path: Path) -> ResultTable:
     """Reads an `evaluation.json`: episodes of one agent."""
     record = read_json(path, RESTORE)
     try:
@@ -312,29 +280,17 @@ def _evaluation(path: Path) -> Shown:
     except (KeyError, TypeError, ValueError) as error:
         raise NeurozooError(f"{path} is damaged ({type(error).__name__}: {error}). {RESTORE}") from error
     low, high = bootstrap_intervals([scores], {"mean": mean_over_games})["mean"]
-    score = (
-        score_text(float(scores.mean())) if is_same else with_interval(float(scores.mean()), float(low), float(high))
-    )
+    mean = float(scores.mean())
+    score = score_text(mean) if is_same else with_interval(mean, float(low), float(high))
     head = ("game", "network", "protocol", "mean over episodes [95 %]", "episodes")
-    return Shown(
-        "Test of one agent", head, [(*place, score, str(len(scores)))], [f"{score}, one run, over its episodes"]
-    )
-
-
-def _training(path: Path) -> Shown:
-    """Reads reports of a run that was never tested: the scores of its training."""
-    table = read_csv_table(path, numbers=("frames", "score", "score_episodes"), texts=(), remedy=RESTORE)
-    last = table.iloc[-1]
-    cells = (si_label(last["frames"]), score_text(last["score"]), _count(last["score_episodes"]))
-    head = ("frames", "training score", "mean of games")
-    brief = [f"{cells[1]} in training, after {cells[0]} frames; no test"]
-    return Shown("Training of one run", head, [cells], brief)
+    brief = [f"{score}, one run, over its episodes"]
+    return ResultTable("Test of one agent", head, [(*place, score, str(len(scores)))], brief)
 
 
 # ---- speed and cost
 
 
-def shown_speed(project: Path) -> Shown:
+def speed_table(project: Path) -> ResultTable:
     """Reads the measured speed of one core, see `neurozoo.benchmark`.
 
     Raises:
@@ -342,27 +298,22 @@ def shown_speed(project: Path) -> Shown:
     """
     record = read_json(project / BENCHMARK, "Make it again: make bench-page.")
     try:
-        found = [entry for entry in record["results"] if entry["engine"] == "native" and entry["threads"] == 1]
-        rows = [
-            (
-                entry["network"].replace("_", " "),
-                game_title(entry["game"]),
-                f"{entry['frames_per_second_per_core']:,.0f}",
-            )
-            for entry in found
-        ]
+        rows = []
+        for entry in record["results"]:
+            if entry["engine"] == "native" and entry["threads"] == 1:
+                place = (entry["network"].replace("_", " "), game_title(entry["game"]))
+                rows.append((*place, f"{entry['frames_per_second_per_core']:,.0f}"))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise NeurozooError(
             f"{project / BENCHMARK} is damaged ({type(error).__name__}: {error}). Make it again: make bench-page."
         ) from error
     brief = [f"{network}, {game}: {speed}" for network, game, speed in rows if network == "large"]
-    how = (
-        f"one thread, {machine_text(record.get('machine'))}, version {record.get('software', {}).get('neurozoo', '?')}"
-    )
-    return Shown("One thread of the native engine", ("network", "game", "frames/s and core"), rows, brief, how)
+    version = record.get("software", {}).get("neurozoo", "?")
+    how = f"one thread, {machine_text(record.get('machine'))}, version {version}"
+    return ResultTable("One thread of the native engine", ("network", "game", "frames/s and core"), rows, brief, how)
 
 
-def shown_cost() -> Shown:
+def cost_table() -> ResultTable:
     """Computes what a billion frames costs on rented machines, see `neurozoo.cloud.costs`."""
     hours = [core_hours(BILLION, speed=speed) for speed in SPEEDS]
     rows, ends = [], {"spot": [], "on demand": []}  # type: tuple[list, dict[str, list[float]]]
@@ -375,7 +326,7 @@ def shown_cost() -> Shown:
         rows.append((price.instance, *cells))
     brief = [f"{min(costs):.2f} to {max(costs):.2f} USD, {kind}" for kind, costs in ends.items()]
     how = f"computed: {' to '.join(f'{speed:,}' for speed in SPEEDS)} frames/s and core, example prices of {DATE}"
-    return Shown("A billion frames", ("machine", "spot (USD)", "on demand (USD)"), rows, brief, how)
+    return ResultTable("A billion frames", ("machine", "spot (USD)", "on demand (USD)"), rows, brief, how)
 
 
 def _is_narrow(runs: pd.Series, lows: pd.Series) -> bool:

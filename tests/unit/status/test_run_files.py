@@ -4,7 +4,7 @@ import socket
 
 import pytest
 from neurozoo.plan.planned_runs import PlannedRun
-from neurozoo.status.evidence import gather, last_lines
+from neurozoo.status.run_files import last_lines, read_run_files
 from neurozoo.status.workflow_files import WorkflowFiles
 from neurozoo.training.heartbeat import Heartbeat
 
@@ -19,7 +19,7 @@ def run_dir(tmp_path):
 
 
 def look(folder):
-    return gather(RUN, results="results", workdir=folder, workflow=WorkflowFiles(folder, rule="train"))
+    return read_run_files(RUN, results="results", workdir=folder, workflow=WorkflowFiles(folder, rule="train"))
 
 
 def log(run_dir, *records, end=""):
@@ -28,25 +28,14 @@ def log(run_dir, *records, end=""):
 
 
 def report(iteration, **more):
-    return {
-        "Iteration": iteration,
-        "frames": 100 * iteration,
-        "score": 1.5,
-        "test_score": None,
-        "TimeElapsedTotal": 2.0,
-    } | more
+    record = {"frames": 100 * iteration, "score": 1.5, "test_score": None, "TimeElapsedTotal": 2.0}
+    return {"Iteration": iteration} | record | more
 
 
 def read(iteration):
     """What status keeps of `report(iteration)`."""
-    return {
-        "unit": "frames",
-        "progress": 100 * iteration,
-        "score": 1.5,
-        "test_score": None,
-        "Iteration": iteration,
-        "TimeElapsedTotal": 2.0,
-    }
+    record = report(iteration)
+    return {"unit": "frames", "progress": record.pop("frames")} | record
 
 
 def test_a_folder_that_is_not_there_is_no_evidence(tmp_path):

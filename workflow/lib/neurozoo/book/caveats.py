@@ -7,21 +7,21 @@ from typing import NamedTuple
 from neurozoo import __version__
 from neurozoo.agents.agent import IMPORTED
 from neurozoo.algorithms.registry import ALGORITHMS
-from neurozoo.book.record import Record, TakenRun
+from neurozoo.book.record import Record, RecordedRun
 from neurozoo.plan.planned_runs import PlannedRun, imported_runs, planned_facts, planned_runs, run_settings
 from neurozoo.records.comparability import OF_SETTINGS, SETTINGS, UNKNOWN, fact_name
 
 _MOST_NAMED = 5  # differences in a sentence
 
 
-class Mark(NamedTuple):
+class Caveat(NamedTuple):
     """Something that a reader has to know of a record: briefly for the table, and in a sentence for the page."""
 
     words: str
     sentence: str
 
 
-def marks_of(record: Record, config: Mapping) -> list[Mark]:
+def caveats_of(record: Record, config: Mapping) -> list[Caveat]:
     """Compares a record with today's configuration and version; empty if there is nothing to say.
 
     Args:
@@ -37,7 +37,7 @@ def marks_of(record: Record, config: Mapping) -> list[Mark]:
     ]
 
 
-def is_finished(run: TakenRun, budgets: Mapping[str, int]) -> bool:
+def is_finished(run: RecordedRun, budgets: Mapping[str, int]) -> bool:
     """Says whether a run has spent what is planned for it today."""
     return run.progress >= budgets.get(run.name, run.budget)
 
@@ -53,23 +53,23 @@ def planned_budget(config: Mapping, run: PlannedRun) -> int:
     return int(run_settings(config, **asdict(run))[ALGORITHMS[run.algo].budget_unit])
 
 
-def _other_runs(record: Record, budgets: Mapping[str, int]) -> list[Mark]:
+def _other_runs(record: Record, budgets: Mapping[str, int]) -> list[Caveat]:
     names = [run.name for run in record.runs]
-    marks = []
+    caveats = []
     if missing := [name for name in budgets if name not in names]:
         there = len(budgets) - len(missing)
         sentence = f"{there} of {len(budgets)} runs are there. Missing: {_listed(missing)}."
-        marks.append(Mark(f"{there} of {len(budgets)} runs", sentence))
+        caveats.append(Caveat(f"{there} of {len(budgets)} runs", sentence))
     if unplanned := [name for name in names if name not in budgets]:
         verb = "is" if len(unplanned) == 1 else "are"
         sentence = f"The configuration no longer plans what {verb} shown here: {_listed(unplanned)}."
-        marks.append(Mark("other runs than planned now", sentence))
-    return marks
+        caveats.append(Caveat("other runs than planned now", sentence))
+    return caveats
 
 
-def _unfinished(record: Record, budgets: Mapping[str, int]) -> list[Mark]:
+def _unfinished(record: Record, budgets: Mapping[str, int]) -> list[Caveat]:
     unfinished = [run for run in record.runs if not is_finished(run, budgets)]
-    marks = []
+    caveats = []
     if unfinished:
         least = min(unfinished, key=lambda run: run.progress / budgets.get(run.name, run.budget))
         share = least.progress / budgets.get(least.name, least.budget)
@@ -79,16 +79,16 @@ def _unfinished(record: Record, budgets: Mapping[str, int]) -> list[Mark]:
         far = [
             f"{run.name} at {run.progress:,} of {budgets.get(run.name, run.budget):,} {run.unit}" for run in unfinished
         ]
-        marks.append(Mark(words, f"Unfinished: {_listed(far)}."))
+        caveats.append(Caveat(words, f"Unfinished: {_listed(far)}."))
     longer = [run for run in record.runs if run.budget > budgets.get(run.name, run.budget)]
     if longer:
         had = [f"{run.name} had {run.budget:,} {run.unit}, now {budgets[run.name]:,}" for run in longer]
         sentence = f"Trained with a larger budget than now: {_listed(had)}."
-        marks.append(Mark("a larger budget than now", sentence))
-    return marks
+        caveats.append(Caveat("a larger budget than now", sentence))
+    return caveats
 
 
-def _other_settings(record: Record, config: Mapping, budgets: Mapping[str, int]) -> list[Mark]:
+def _other_settings(record: Record, config: Mapping, budgets: Mapping[str, int]) -> list[Caveat]:
     differences: dict[str, list[str]] = {}
     for run in record.runs:
         if run.name not in budgets:
@@ -98,10 +98,10 @@ def _other_settings(record: Record, config: Mapping, budgets: Mapping[str, int])
     if not differences:
         return []
     told = "; ".join(f"{_listed(names)}: {difference}" for difference, names in differences.items())
-    return [Mark("made with other settings", f"Made with other settings than the configuration has now. {told}.")]
+    return [Caveat("made with other settings", f"Made with other settings than the configuration has now. {told}.")]
 
 
-def differences_of(run: TakenRun, facts: Mapping[str, str], config: Mapping) -> list[str]:
+def differences_of(run: RecordedRun, facts: Mapping[str, str], config: Mapping) -> list[str]:
     """Says in what a run differs from what is planned now, such as `population_size was 100, is now 1000`.
 
     Imported genomes have no settings, so they do not differ.
@@ -140,12 +140,12 @@ def _named(fact: str) -> str:
     return fact.removeprefix(OF_SETTINGS) if fact.startswith(OF_SETTINGS) else fact_name(fact)
 
 
-def _other_version(record: Record) -> list[Mark]:
+def _other_version(record: Record) -> list[Caveat]:
     versions = list(dict.fromkeys(run.neurozoo or "an unknown version" for run in record.runs))
     if versions == [__version__]:
         return []
     made = " and ".join(versions)
-    return [Mark(f"made by {made}", f"Made by {made}; this is version {__version__}.")]
+    return [Caveat(f"made by {made}", f"Made by {made}; this is version {__version__}.")]
 
 
 def _listed(entries: list[str]) -> str:

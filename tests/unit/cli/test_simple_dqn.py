@@ -8,7 +8,7 @@ import yaml
 from neurozoo.__main__ import build_parser, main
 from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.cli.arguments import read_overrides
-from neurozoo.cli.simple_dqn_commands import COMMANDS, translate
+from neurozoo.cli.simple_dqn import COMMANDS, translate
 from neurozoo.cli.simple_dqn_options import FIXED, PLOT, SETTINGS
 from neurozoo.errors import NeurozooError
 

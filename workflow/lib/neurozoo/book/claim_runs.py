@@ -1,4 +1,4 @@
-"""Gathers the runs of a claim: those in a folder of results, and those that only its record has."""
+"""The runs of a claim: those in a folder of results, and those that only its record has."""
 
 import hashlib
 import json
@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 
 from neurozoo.algorithms.registry import ALGORITHMS
-from neurozoo.book.marks import differences_of, planned_budget
-from neurozoo.book.record import Record, TakenRun
-from neurozoo.book.reports import REPORTS, SECONDS, reports_of_record, restore_table
+from neurozoo.book.caveats import differences_of, planned_budget
+from neurozoo.book.record import Record, RecordedRun
+from neurozoo.book.reports import REPORTS, SECONDS, Row, reports_of_record, restore_table
 from neurozoo.errors import NeurozooError
 from neurozoo.genomes.genome import KEEPS_BEST_ELITE
-from neurozoo.machine import machine
+from neurozoo.machine import machine as this_machine
 from neurozoo.plan.planned_runs import PlannedRun, planned_runs
 from neurozoo.records.comparability import SETTINGS, facts_of
 from neurozoo.records.run_config import IDENTITY, read_run_settings
@@ -30,46 +30,35 @@ _DIGITS = 12  # of a digest
 
 
 @dataclass(frozen=True, eq=False)
-class GatheredRun:
-    """A planned run with at least one report.
+class ClaimRun:
+    """A planned run with at least one report."""
 
-    Attributes:
-        taken: What the record says of it.
-        facts: What makes it comparable, see `records.comparability`.
-        table: Its `metrics.csv`.
-        budget: How much the configuration plans now.
-        is_as_planned: Whether its settings, protocol and tests are those of the configuration now.
-        folder: Its folder; None if it is as the record has it.
-        machine: The machine that trained it; empty if it is not known.
-        is_in_results: Whether the results have it, although it is as the record has it.
-    """
-
-    taken: TakenRun
-    facts: Mapping[str, str]
-    table: Path
-    budget: int
-    is_as_planned: bool
-    folder: Path | None
-    machine: Mapping[str, Any]
-    is_in_results: bool = False
+    recorded: RecordedRun  # what the record says of it
+    facts: Mapping[str, str]  # what makes it comparable, see `records.comparability`
+    table: Path  # its `metrics.csv`
+    budget: int  # how much the configuration plans now
+    is_as_planned: bool  # whether its settings, protocol and tests are those of the configuration now
+    folder: Path | None  # its folder; None if it is as the record has it
+    machine: Mapping[str, Any]  # the machine that trained it; empty if it is not known
+    is_in_results: bool = False  # whether the results have it, although it is as the record has it
 
     @property
     def kind(self) -> tuple[str, ...]:
         """Its algorithm, game, network and settings; runs of one kind are averaged."""
-        return self.taken.algo, self.taken.game, self.taken.model, self.facts.get(SETTINGS, "")
+        return self.recorded.algo, self.recorded.game, self.recorded.model, self.facts.get(SETTINGS, "")
 
     @property
     def spent(self) -> int:
         """How much it has spent of its budget; what is beyond does not count."""
-        return min(self.taken.progress, self.budget)
+        return min(self.recorded.progress, self.budget)
 
     @property
     def is_finished(self) -> bool:
         """Whether its budget is spent."""
-        return self.taken.progress >= self.budget
+        return self.recorded.progress >= self.budget
 
 
-def gather_runs(
+def find_runs(
     config: Mapping,
     results: Path,
     before: Record | None,
@@ -78,8 +67,8 @@ def gather_runs(
     fields: Sequence[str],
     tables: Path,
     replaces: bool,
-) -> list[GatheredRun]:
-    """Gathers the planned runs that have at least one report, in the order of the configuration.
+) -> list[ClaimRun]:
+    """Finds the planned runs that have at least one report, in the order of the configuration.
 
     A run that is both in the results and in the record counts where it is as planned, then where it has come further,
     then as it is in the results. Of the record only runs count that are as planned.
@@ -97,36 +86,46 @@ def gather_runs(
         NeurozooError: A `config.yaml` is damaged or belongs to another run, or the reports of the record are damaged.
     """
     reports = reports_of_record(folder / REPORTS) if before is not None and REPORTS in before.files else {}
-    recorded = {run.name: run for run in before.runs if run.name in reports} if before is not None else {}
-    gathered = []
+    runs = []
     for planned in planned_runs(config):
-        found = _find(planned, config, results, fields=fields, tables=tables / "found")
+        name = planned.name.replace("/", "_")
+        found = _in_results(planned, config, results, fields=fields, table=tables / f"{name}.csv")
         kept = None
-        if before is not None and (old := recorded.get(planned.name)) is not None:
-            facts, known = before.facts[old.facts], before.machines.get(old.machine or "", {})
-            if not differences_of(old, facts, config):
-                table = _table_of(planned, tables / "recorded")
-                restore_table(reports[old.name], facts, table)
-                metrics = read_metrics(table)
-                now = {"fields_": _last_fields(metrics, fields), **own_score(metrics, facts)}
-                taken = old.model_copy(update=now)
-                kept = GatheredRun(taken, facts, table, planned_budget(config, planned), True, None, known)
-        gathered += [run for run in [_choose(found, kept, replaces=replaces)] if run is not None]
-    return gathered
+        if before is not None and planned.name in reports:
+            rows = reports[planned.name]
+            kept = _in_record(planned, config, before, rows, fields=fields, table=tables / f"{name}_recorded.csv")
+        runs += [run for run in [_choose(found, kept, replaces=replaces)] if run is not None]
+    return runs
 
 
-def _choose(found: GatheredRun | None, kept: GatheredRun | None, *, replaces: bool) -> GatheredRun | None:
+def _choose(found: ClaimRun | None, kept: ClaimRun | None, *, replaces: bool) -> ClaimRun | None:
     if found is None or kept is None:
         return found or kept
     if not replaces and (found.is_as_planned, found.spent) < (True, kept.spent):
         return replace(kept, is_in_results=True)
-    is_same = (found.taken.facts, found.taken.progress) == (kept.taken.facts, kept.taken.progress)
-    return replace(found, machine=kept.machine) if is_same and not found.machine else found
+    is_same = (found.recorded.facts, found.recorded.progress) == (kept.recorded.facts, kept.recorded.progress)
+    if is_same and not found.machine:
+        recorded = found.recorded.model_copy(update={"machine": kept.recorded.machine})
+        return replace(found, recorded=recorded, machine=kept.machine)
+    return found
 
 
-def _find(
-    run: PlannedRun, config: Mapping, results: Path, *, fields: Sequence[str], tables: Path
-) -> GatheredRun | None:
+def _in_record(
+    planned: PlannedRun, config: Mapping, before: Record, rows: Sequence[Row], *, fields: Sequence[str], table: Path
+) -> ClaimRun | None:
+    old = next((run for run in before.runs if run.name == planned.name), None)
+    if old is None or differences_of(old, facts := before.facts[old.facts], config):
+        return None
+    restore_table(rows, facts, table)
+    metrics = read_metrics(table)
+    recorded = old.model_copy(update={"fields_": _last_fields(metrics, fields), **own_score(metrics, facts)})
+    machine = before.machines.get(old.machine or "", {})
+    return ClaimRun(recorded, facts, table, planned_budget(config, planned), True, None, machine)
+
+
+def _in_results(
+    run: PlannedRun, config: Mapping, results: Path, *, fields: Sequence[str], table: Path
+) -> ClaimRun | None:
     folder = results / "runs" / run.name
     log = current_log(folder)
     record = read_last_record(log) if log else None
@@ -137,31 +136,28 @@ def _find(
     if any(own[name] != value for name, value in asdict(run).items()):
         says = "/".join(str(own[name]) for name in ("algo", "game", "model", "run"))
         raise NeurozooError(f"{folder} should hold its own run, but its config.yaml is that of {says}. Move it away.")
-    facts, budget = facts_of(own), planned_budget(config, run)
-    table = _table_of(run, tables)
+    facts, budget, machine = facts_of(own), planned_budget(config, run), machine_of(folder / "state")
     parse_log(log, table, identity={name: own[name] for name in IDENTITY}, facts=facts)
     metrics = read_metrics(table)
-    last = metrics.iloc[-1]
     tested = final_scores(metrics).iloc[0] if metrics["test_score"].notna().any() else {}
-    trained_for = _whole(own.get(ALGORITHMS[run.algo].budget_unit))
-    taken = TakenRun(
+    recorded = RecordedRun(
         **asdict(run),
         protocol=own["protocol"],
         unit=unit,
         progress=int(progress),
-        budget=trained_for or budget,
+        budget=_whole(own.get(ALGORITHMS[run.algo].budget_unit)) or budget,
         **own_score(metrics, facts),
         test_score=number(tested.get("test_score")),
         test_episodes=_whole(tested.get("test_episodes")),
-        seconds=number(last.get(SECONDS)),
+        seconds=number(metrics.iloc[-1].get(SECONDS)),
         facts=digest(facts),
         neurozoo=own.get("neurozoo"),
         commit=own.get("commit"),
+        machine=digest(machine) if machine else None,
         fields=_last_fields(metrics, fields),
     )
-    return GatheredRun(
-        taken, facts, table, budget, not differences_of(taken, facts, config), folder, machine_of(folder / "state")
-    )
+    is_as_planned = not differences_of(recorded, facts, config)
+    return ClaimRun(recorded, facts, table, budget, is_as_planned, folder, machine)
 
 
 def own_score(metrics: pd.DataFrame, facts: Mapping[str, str]) -> dict[str, Any]:
@@ -181,26 +177,17 @@ def _last_fields(metrics: pd.DataFrame, fields: Sequence[str]) -> dict[str, floa
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _table_of(run: PlannedRun, folder: Path) -> Path:
-    folder.mkdir(exist_ok=True)
-    return folder / f"{run.name.replace('/', '_')}.csv"
-
-
 def digest(record: Mapping[str, Any]) -> str:
     """Returns some digits that are equal for equal records."""
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()[:_DIGITS]
 
 
 def machine_of(state: Path) -> dict[str, Any]:
-    """Describes this machine, if a run's last heartbeat came from it; empty otherwise: runs do not describe theirs.
-
-    Args:
-        state: The run's folder `state/`.
-    """
+    """Describes this machine, if the last heartbeat in a run's `state/` came from it; runs do not describe theirs."""
     heartbeat = read_heartbeat(state)
     if heartbeat is None or heartbeat.facts.get("host") != socket.gethostname():
         return {}
-    here = machine()
+    here = this_machine()
     return {name: here[name] for name in _MACHINE}
 
 

@@ -1,4 +1,4 @@
-"""Words results for people: a table for the page, and some words for the list of all claims."""
+"""Formats results for people: a table for the page, and some words for the list of all claims."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,26 +16,16 @@ RESTORE = "Restore it: git checkout."  # what to do about a damaged table
 
 
 @dataclass(frozen=True)
-class Shown:
-    """Some results of a claim.
+class ResultTable:
+    """Some results of a claim."""
 
-    Attributes:
-        title: What they are.
-        head: Headings of the table.
-        rows: Its rows.
-        brief: The most important values, a few words each, for the list of all claims.
-        how: How they were measured, briefly, if no record says it.
-        heading: Stands above the brief in the list, where a claim has several kinds of results.
-        is_narrow: Whether an interval comes from fewer than five runs.
-    """
-
-    title: str
-    head: tuple[str, ...]
+    title: str  # what they are
+    head: tuple[str, ...]  # headings of the table
     rows: Sequence[tuple[str, ...]]
-    brief: list[str]
-    how: str = ""
-    heading: str = ""
-    is_narrow: bool = False
+    brief: list[str]  # the most important values, a few words each, for the list of all claims
+    how: str = ""  # how they were measured, briefly, if no record says it
+    heading: str = ""  # stands above the brief in the list, where a claim has several kinds of results
+    is_narrow: bool = False  # whether an interval comes from fewer than five runs
 
 
 def score_text(value: float | None) -> str:
@@ -64,11 +54,7 @@ def variants_of(record: Record, *, labels: Mapping[str, str] | None = None) -> d
     """Names what tells the runs of a record from others of their algorithm and network, as the tables do, by run.
 
     Two runs of an algorithm, network and game have the same name if and only if they may be pooled: their settings have
-    the same hash, and they were played in the same way.
-
-    Args:
-        record: The record.
-        labels: What the configuration calls runs, by name.
+    the same hash, and they were played in the same way. `labels` is what the configuration calls runs, by name.
     """
     rows = [
         run.model_dump(include={"algo", "model", "game", "protocol"})

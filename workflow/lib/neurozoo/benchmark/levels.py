@@ -1,0 +1,98 @@
+"""Speed of searches through levels: agents in mazes, beside their floor, and the agent of the platform game.
+
+    python -m neurozoo.benchmark.levels mazes                    1,000 random mazes, the wall follower
+    python -m neurozoo.benchmark.levels mazes --agent random     nearly every episode has the full 648 steps
+    python -m neurozoo.benchmark.levels mazes --agent FILE.npz   a trained agent
+    python -m neurozoo.benchmark.levels platformer               levels that can be won, and levels that cannot
+
+An evaluation in a maze is 50 episodes of ten copies, as published. The floor is that of the network as it is written
+down; the op computes what depends on the pose alone once per pose,
+so it may be faster. Platform levels are those of the seeded corpus, with five budgets from 350 to 550 each, as in
+searches. Processor times of all threads are shown beside wall times, because other load disturbs them least.
+"""
+
+import argparse
+import functools
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neurozoo.benchmark.machine_peak import measure_peak
+from neurozoo.environments.level_domains import Play, get_level_domain
+from neurozoo.environments.mazes.recurrent_agent import layout
+from neurozoo.environments.platformer.corpus import draw_corpus
+from neurozoo.environments.platformer.simulator import play
+from neurozoo.environments.platformer.tiles import to_characters
+from neurozoo.native import OPS
+
+RUNS = 5  # of a platform level, as published
+MULTIPLY_ADDS = 427_044  # of a step in a maze with seven actions, without the critic
+
+
+def main() -> None:
+    """Measures and prints."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("levels", choices=("mazes", "platformer"))
+    parser.add_argument("--agent", default="wall_follower", help="of mazes: wall_follower, random, or a file (.npz)")
+    parser.add_argument("--walls", type=float, default=0.5, help="of mazes: probability of a wall (default: 0.5)")
+    parser.add_argument("--count", type=int, help="levels (default: 1000 mazes, or 200 platform levels of each kind)")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--ops", type=Path, default=OPS)
+    options = parser.parse_args()
+    if options.levels == "mazes":
+        _mazes(options.agent, options.count or 1000, options.walls, threads=options.threads, ops=options.ops)
+    else:
+        _platformer(options.count or 200, threads=options.threads)
+
+
+def _timed(run: Callable[[], Any]) -> tuple[Any, float, float]:
+    """Returns a result, and the seconds of wall time and of processor time that it took."""
+    wall, processor = time.perf_counter(), time.process_time()
+    result = run()
+    return result, time.perf_counter() - wall, time.process_time() - processor
+
+
+def _mazes(agent: str, count: int, walls: float, *, threads: int, ops: Path) -> None:
+    rng, domain = np.random.default_rng(0), get_level_domain("maze")
+    levels = (rng.random((count, 16, 16)) < walls).astype(np.uint8)
+    peak = measure_peak(threads=[1], ops=ops)["multiply_adds_per_second"]
+    with tempfile.TemporaryDirectory() as folder:
+        if is_network := agent != "wall_follower":
+            file = f"{folder}/random.npz" if agent == "random" else agent
+            if agent == "random":
+                np.savez(file, allow_pickle=False, **layout().split(layout().draw(rng, "orthogonal")))
+        given = Play(agent=file if is_network else agent, ops=ops, threads=threads)
+        domain.evaluate(levels[:2], given, [np.random.default_rng(n) for n in range(2)])  # loads the op
+        seeds = [np.random.default_rng(n) for n in range(count)]
+        found, wall, processor = _timed(lambda: domain.evaluate(levels, given, seeds))
+    solvable = found.objectives > 0
+    steps = float(found.occupancy[solvable].sum() * given.num_episodes)
+    print(f"{count:,} levels x {given.num_episodes} episodes, {threads} threads: {wall:.2f} s by the clock")
+    print(f"processor time {processor:.2f} s: {1e6 * processor / steps:.2f} us per step")
+    print(f"{steps / count:,.0f} steps per level; {found.values['solved'][solvable].mean():.3f} solved")
+    if is_network:
+        floor = steps * MULTIPLY_ADDS / peak
+        print(f"floor: {floor:.2f} s of one core at its peak of {peak / 1e9:.1f} billion multiply-adds per second")
+        print(f"processor time / floor: {processor / floor:.2f}")
+
+
+def _platformer(count: int, *, threads: int) -> None:
+    rng = np.random.default_rng(0)
+    corpus = draw_corpus(0, count=2 * count, hopeless=0.5, threads=threads)
+    for name, is_meant in (("can be won", corpus.is_won), ("cannot", ~corpus.is_won)):
+        levels = to_characters(corpus.levels[is_meant])
+        budgets = rng.integers(350, 551, (len(levels), RUNS))
+        games, wall, processor = _timed(functools.partial(play, levels, budgets, threads=threads))
+        print(
+            f"levels that {name}: {len(levels) / wall:,.1f} per second with {threads} threads; processor time "
+            f"{1e3 * processor / len(levels):.0f} ms for {RUNS} runs, {1e6 * processor / games.nodes.sum():.2f} us for "
+            "a node (a copied state and at least one tick)"
+        )
+
+
+if __name__ == "__main__":
+    main()
