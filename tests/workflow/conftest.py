@@ -12,7 +12,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 PROJECT = Path(__file__).parents[2]
 PARTS = (
-    "Snakefile",
     "config.yaml",
     "config",
     "workflow",

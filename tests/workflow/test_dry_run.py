@@ -276,7 +276,7 @@ def test_the_project_serves_as_a_module_of_another_workflow(project, snakemake, 
         f"""
 configfile: "mine.yaml"
 module neurozoo:
-    snakefile: "{project}/Snakefile"
+    snakefile: "{project}/workflow/Snakefile"
     config: config
 use rule * from neurozoo as neurozoo_*
 """

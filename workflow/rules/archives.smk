@@ -27,7 +27,7 @@ rule correct_archive:
     """Evaluates an archive's elites again, so that lucky episodes do not count."""
     input:
         unpack(op_besides),
-        unpack(starts_of),
+        starts=ancient(plan.starts_of),
         config="<results>/runs/{algo}/{game}/{model}/{run}/config.yaml",
         archive="<results>/runs/{algo}/{game}/{model}/{run}/archive.npz",
     output:
@@ -36,7 +36,7 @@ rule correct_archive:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/correct_archive.log",
     conda:
         "../../envs/neurozoo.yaml"
-    threads: share_of_cores
+    threads: plan.cores_of
     resources:
         mem_mb=3000,
         runtime="1h",
@@ -88,7 +88,7 @@ rule archive_page:
     """Makes a page that shows the level behind every cell of an archive."""
     input:
         unpack(op_besides),
-        unpack(starts_of),
+        starts=ancient(plan.starts_of),
         config="<results>/runs/{algo}/{game}/{model}/{run}/config.yaml",
         archive="<results>/runs/{algo}/{game}/{model}/{run}/archive.npz",
         corrected="<results>/runs/{algo}/{game}/{model}/{run}/corrected.json",

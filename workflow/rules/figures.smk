@@ -151,7 +151,7 @@ rule plot_phases:
             "<results>/runs/{algo}/{game}/{model}/{run}/phases.png",
             caption="../report/phases.rst",
             category="Phases",
-            labels={"algorithm": "{algo}", "game": "{game}", "network": "{model}", "run": "{run}"},
+            labels=RUN_LABELS,
         ),
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/plot_phases.log",

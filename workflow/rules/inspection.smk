@@ -91,7 +91,7 @@ rule freeze_tag:
         mem_mb=4000,
         runtime="30m",
     params:
-        tag=tag_of,
+        tag=plan.tag_of,
     script:
         "../scripts/freeze_tag.py"
 
@@ -129,7 +129,7 @@ rule rollout:
     resources:
         mem_mb=3000,
         runtime="1h",
-        terminal="bar" if len(PLANNED_RUNS) == 1 else "lines",  # bars of parallel jobs would overwrite each other
+        terminal=TERMINAL,
     params:
         rollout=config["rollout"],
     script:
@@ -163,7 +163,7 @@ rule test_agent:
     resources:
         mem_mb=3000,
         runtime="4h",
-        terminal="bar" if len(PLANNED_RUNS) == 1 else "lines",
+        terminal=TERMINAL,
     params:
         test=config["test"],
     script:

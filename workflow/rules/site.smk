@@ -43,7 +43,7 @@ rule build_site:
         runtime="30m",
     params:
         statistics=config["statistics"],
-        labels=LABELS,
+        labels=plan.labels,
         url=config["site"]["url"],
     script:
         "../scripts/build_site.py"
@@ -52,7 +52,7 @@ rule build_site:
 rule refresh_site:
     """Makes the gallery from what exists now."""
     input:
-        folders=lambda wildcards: existing_folders(),
+        folders=existing_folders,
     output:
         index="<results>/site/index.html",
     log:
@@ -64,7 +64,7 @@ rule refresh_site:
         runtime="30m",
     params:
         statistics=config["statistics"],
-        labels=LABELS,
+        labels=plan.labels,
         url=config["site"]["url"],
     script:
         "../scripts/build_site.py"
@@ -73,7 +73,7 @@ rule refresh_site:
 rule provenance:
     """Makes a page about where all results come from."""
     input:
-        settings=planned("config.yaml") + planned("config.yaml", IMPORTED_RUNS),
+        settings=planned("config.yaml") + planned("config.yaml", plan.imported),
         build=ancient("results/native/build.json"),
     output:
         html=report(
