@@ -67,7 +67,7 @@ use rule freeze_model as freeze_keras_model with:
         model=KERAS_NETWORK,
 
 
-rule freeze_tag:
+use rule freeze_model as freeze_tag with:
     """Freezes the network of a tagged moment."""
     input:
         **described(ops="results/native/libneurozoo_ops.so", noise="<noise>/table.f32"),
@@ -83,17 +83,8 @@ rule freeze_tag:
         record="<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/frozen/model.json",
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/logs/freeze_tag.log",
-    wildcard_constraints:
-        model=f"(?!({KERAS_NETWORK})/)[^/]+",
-    conda:
-        "../../envs/neurozoo.yaml"
-    resources:
-        mem_mb=4000,
-        runtime="30m",
     params:
         tag=plan.tag_of,
-    script:
-        "../scripts/freeze_tag.py"
 
 
 use rule freeze_tag as freeze_keras_tag with:

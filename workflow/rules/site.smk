@@ -49,7 +49,7 @@ rule build_site:
         "../scripts/build_site.py"
 
 
-rule refresh_site:
+use rule build_site as refresh_site with:
     """Makes the gallery from what exists now."""
     input:
         folders=existing_folders,
@@ -57,17 +57,6 @@ rule refresh_site:
         index="<results>/site/index.html",
     log:
         "<results>/logs/refresh_site.log",
-    conda:
-        "../../envs/neurozoo.yaml"
-    resources:
-        mem_mb=2000,
-        runtime="30m",
-    params:
-        statistics=config["statistics"],
-        labels=plan.labels,
-        url=config["site"]["url"],
-    script:
-        "../scripts/build_site.py"
 
 
 rule provenance:
