@@ -28,7 +28,6 @@ PARTS = (
 
 
 def copied_project(folder: Path) -> Path:
-    """Copies the project without its results, so that a test can break it."""
     for part in PARTS:
         source, target = PROJECT / part, folder / part
         if source.is_symlink() or source.is_file():
