@@ -44,14 +44,20 @@ def finish(number):
     (folder / "checkpoint.npz").touch()
 
 
-def test_a_mistake_ends_the_process_with_a_sentence_and_is_an_error_in_other_workflows(plan, capsys):
+@pytest.mark.parametrize("stack", [["this workflow"], ["another workflow", "this one as a module"]])
+def test_a_mistake_ends_the_process_with_a_sentence(plan, stack, capsys):
     wrong = {"mine": EXPERIMENTS["mine"] | {"games": ["pnog"]}}
     with pytest.raises(SystemExit):
-        plan(wrong)
+        plan(wrong, modifier_stack=stack)
     assert "neurozoo: mine.yaml has one problem:\n  experiments.mine.games[0]" in capsys.readouterr().err
-    for changes in ({"is_main_process": False}, {"modifier_stack": ["another workflow", "this one"]}):
-        with pytest.raises(NeurozooError, match="did you mean 'pong'"):
-            plan(wrong, **changes)
+    with pytest.raises(NeurozooError, match="did you mean 'pong'"):
+        plan(wrong, modifier_stack=stack, is_main_process=False)  # a job
+
+
+def test_files_and_targets_of_another_workflow_are_left_to_it(plan):
+    targets = ["results/runs/rs/pong/small/1/metrics.csv"]
+    as_module = plan(targets=targets, modifier_stack=["another workflow", "this one"])
+    assert (plan(targets=targets).cores_of(RUN), as_module.cores_of(RUN)) == (9, 2)
 
 
 def test_a_wrong_name_in_a_path_is_a_sentence_when_rules_ask(plan, capsys):

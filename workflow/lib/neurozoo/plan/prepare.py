@@ -55,7 +55,7 @@ def check_config_files(workflow: Any) -> None:
         workflow: Snakemake's.
 
     Raises:
-        NeurozooError: As `prepare`.
+        SystemExit: As `prepare`.
     """
     with _sentences(workflow):
         for path in (workflow.overwrite_configfiles or ["config.yaml"]) if _is_started_by_user(workflow) else ():
@@ -82,8 +82,7 @@ def prepare(
         What the rules ask.
 
     Raises:
-        NeurozooError: There is a mistake, and the project is a module of another workflow. Otherwise the process ends
-            with a sentence, around which Snakemake would put tracebacks.
+        SystemExit: There is a mistake; after a sentence, around which Snakemake would put tracebacks.
     """
     # Signals before a time limit go to all processes of a job: training handles them, and Snakemake must survive them.
     if threading.current_thread() is threading.main_thread():
@@ -106,8 +105,8 @@ def _is_started_by_user(workflow: Any) -> bool:
 
 
 def _sentences(workflow: Any) -> contextlib.AbstractContextManager:
-    """Ends the process with a sentence if the user can fix an error; jobs and other workflows get the error."""
-    return plain_errors() if _is_started_by_user(workflow) else contextlib.nullcontext()
+    """Ends the process with a sentence if the user can fix an error; of a job, Snakemake shows the error."""
+    return plain_errors() if workflow.is_main_process else contextlib.nullcontext()
 
 
 def _in_a_sentence(method: Callable) -> Callable:
