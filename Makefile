@@ -95,7 +95,7 @@ bench: foundations ## measure the speed of this machine
 bench-page: foundations ## the same, and write it into docs/benchmarks.md
 	@$(BIN)/python -m neurozoo bench --save docs/results/benchmark.json --write docs/benchmarks.md
 
-# PyTorch gets a virtual environment of its own, because nothing else needs it (docs/studies/dqn_speed.md). PyPI's
+# PyTorch gets a virtual environment of its own, because nothing else needs it (docs/studies.md). PyPI's
 # build brings CUDA (3 GB); TORCH="torch --index-url https://download.pytorch.org/whl/cpu" takes the small one.
 TORCH ?= torch==2.13.0
 TORCH_VENV := build/torch

@@ -45,7 +45,7 @@ def make_project(folder: Path) -> None:
     from neurozoo.evaluation import Trace
     from neurozoo.genomes.genome import Genome, Mutation
     from neurozoo.records.population_files import EvaluatedAgent, Population, write_population
-    from neurozoo.records.run_result import describe_result
+    from neurozoo.records.run_result import write_run_result
     from neurozoo.rollouts.rollout import record_rollout
 
     run = folder / RUN
@@ -61,11 +61,17 @@ def make_project(folder: Path) -> None:
     _write(run / "genome.json", {**facts, "genome": genome.to_json()})
     write_checkpoint(run / "checkpoint.npz", checkpoint, facts={**facts, "genome": genome.to_json()})
     record = {"mutation_power": 0.5, "population_size": 10}
-    settings = {**identity, **protocol.facts, "protocol_record": asdict(protocol), "settings_record": record}
-    settings |= {"settings_hash": "0a1b", "evaluation_record": {"episodes": 5}, "seed": 0, "frames": 3000}
+    settings = {
+        "format": 1,
+        **identity,
+        **protocol.facts,
+        "protocol_record": asdict(protocol),
+        "settings_record": record,
+    }
+    settings |= {"evaluation_record": {"episodes": 5}, "seed": 0, "frames": 3000}
     _write(run / "config.yaml", settings)
     _write_tables(folder, run, identity)
-    describe_result(run)
+    write_run_result(run, kind="network", facts=facts, files=["checkpoint.npz", "genome.json"])
 
     planes = random.random((4, *layout.observation_shape)).astype(np.float32)
     outputs = layout.keras_model(theta)(planes, training=False).numpy()
@@ -110,8 +116,8 @@ def _write_tables(folder: Path, run: Path, identity: dict) -> None:
             for name in ("average_reward", "min_game_reward", "max_game_reward", "nr_games", "steps", "meancost",
                          "total_train_steps")
         }  # fmt: skip
-        report = {"frames": 1000 * number, "score": 1.5 * number, "test_score": 1.0 * number, "Iteration": number,
-                  "TimeElapsedTotal": 2.0 * number, "test_episodes": 5, "Lineage": lineage,
+        report = {"format": 1, "frames": 1000 * number, "score": 1.5 * number, "test_score": 1.0 * number,
+                  "Iteration": number, "TimeElapsedTotal": 2.0 * number, "test_episodes": 5, "Lineage": lineage,
                   "Episodes": [[4 * number, 0, 0, number, 1.5, 1.0, 30, 1]],
                   "TruncatedPopulationEliteSeeds": [7, [number, 0.5]]}  # fmt: skip
         lines.append(json.dumps(report | phases))
@@ -150,7 +156,7 @@ def _write_state(run: Path, identity: dict) -> None:
 
     state = RunState(run, identity=identity, budget=3000)
     state.report({"frames": 1000, "score": 1.0, "test_score": None, "Iteration": 1})
-    state.save({"parents": [[7, [1, 0.5]]]}, {"counted": 1.0, "total": 2.0}, {"theta": np.zeros(9)}, progress=1000)
+    state.save({"parent_births": []}, {"counted": 1.0, "total": 2.0}, {"theta": np.zeros(9)}, progress=1000)
     behaviour = np.arange(8, dtype=np.float32)
     state.journal(2, "population", {0: EpisodeResult(1.0, 2, 3, sign_score=1.0, behaviour=behaviour)})
     with Heartbeat(run / "state", progress=1000):
@@ -255,11 +261,9 @@ def _result(project: Path, path: Path) -> None:
 
 def _checkpoint(project: Path, path: Path) -> None:
     from neurozoo.agents.checkpoint import read_checkpoint, read_facts
-    from neurozoo.records.run_result import describe_result
 
     read_facts(path)
     read_checkpoint(path)
-    describe_result(path.parent)
 
 
 def _log(project: Path, path: Path) -> None:

@@ -81,10 +81,9 @@ def test_the_op_plays_every_game_as_ale_py(ops, game):
         play_both(vector(game, protocol, ops=ops), vector(game, protocol), steps=330, seed=len(game))
 
 
-@pytest.mark.parametrize("draws_as_before", [False, True])
-def test_no_ops_are_drawn_alike(ops, draws_as_before):
+def test_no_ops_are_drawn_alike(ops):
     protocol = dataclasses.replace(NATURE, max_noops=2)
-    ours, theirs = (vector("freeway", protocol, ops=each, draws_as_before=draws_as_before) for each in (ops, None))
+    ours, theirs = (vector("freeway", protocol, ops=each) for each in (ops, None))
     for _ in range(4):
         assert_equal(ours, theirs)
         for environment in (ours, theirs):
@@ -104,7 +103,7 @@ def test_a_state_of_one_continues_in_the_other_with_any_number_of_threads(ops):
     play_both(back, ours, steps=10)
 
 
-def test_arrays_of_before_keep_their_content(ops):
+def test_arrays_of_steps_before_keep_their_content(ops):
     environment = vector("breakout", STICKY, ops=ops)
     before = environment.stacks
     content = before.copy()

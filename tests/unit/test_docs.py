@@ -1,12 +1,14 @@
 """The pages of the documentation: links, the index, the example of an environment."""
 
 import re
+import shlex
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
+from neurozoo.__main__ import build_parser
 from neurozoo.environments.games import TRUSTED_MODULES, gymnasium_spaces, trust_module_of
 from neurozoo.environments.gymnasium_world import GymnasiumWorld
 from neurozoo.environments.protocols import protocol_of
@@ -54,6 +56,15 @@ def test_the_index_and_the_site_name_every_page():
     nav = yaml.safe_load((PROJECT / "mkdocs.yml").read_text())["nav"]
     flat = [page for entry in nav for page in (next(iter(entry.values())) if isinstance(entry, dict) else [entry])]
     assert sorted(flat) == sorted(pages)
+
+
+@pytest.mark.parametrize("page", [*PAGES, *ROOT], ids=lambda page: str(page.relative_to(PROJECT)))
+def test_the_program_takes_the_commands_of_a_page(page):
+    text = page.read_text().replace("\\\n", "")
+    for command in re.findall(r"^ *python -m neurozoo ([a-z].*)$", text, re.MULTILINE):
+        words = shlex.split(command, comments=True)
+        if "..." not in words and words[0] not in ("simple_dqn", "impala_gym"):  # these have options of other programs
+            build_parser().parse_args(words)
 
 
 def test_every_configuration_has_a_line():

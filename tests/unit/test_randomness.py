@@ -1,7 +1,7 @@
 import itertools
 
 import numpy as np
-from neurozoo.randomness import NEW_RULE, OLD_RULE, Purpose, generator, run_entropy
+from neurozoo.randomness import Purpose, generator, run_entropy
 
 
 def draw(*arguments):
@@ -33,17 +33,14 @@ NAMES = {"algo": "ga", "game": "pong", "model": "large"}
 
 
 def test_runs_of_other_algorithms_games_and_networks_draw_other_numbers():
-    def entropies(rule):
-        others = [NAMES, NAMES | {"algo": "rs"}, NAMES | {"game": "breakout"}, NAMES | {"model": "small"}]
-        return [run_entropy(rule, seed=seed, run=run, **names) for names in others for seed in (0, 1) for run in (1, 2)]
-
-    assert len({draw(entropy, Purpose.OFFSPRING, 0, 0) for entropy in entropies(NEW_RULE)}) == 16
-    assert set(entropies(OLD_RULE)) == {(0, 1), (0, 2), (1, 1), (1, 2)}
+    others = [NAMES, NAMES | {"algo": "rs"}, NAMES | {"game": "breakout"}, NAMES | {"model": "small"}]
+    entropies = [run_entropy(seed=seed, run=run, **names) for names in others for seed in (0, 1) for run in (1, 2)]
+    assert len({draw(entropy, Purpose.OFFSPRING, 0, 0) for entropy in entropies}) == 16
 
 
 def test_others_can_repeat_the_entropy_of_a_run():
     digest = bytes.fromhex("23567f5809fdc883d5fd0dbf480b06a8")  # printf ga/pong/large | sha256sum
-    entropy = run_entropy(NEW_RULE, seed=3, run=7, **NAMES)
+    entropy = run_entropy(seed=3, run=7, **NAMES)
     assert entropy == (3, 7, sum(byte << 8 * place for place, byte in enumerate(digest)))
 
 

@@ -36,18 +36,6 @@ RUNS = {
     ),
 }
 
-# The random numbers of these runs follow the first rule, which runs of earlier versions keep. A run in a clean folder
-# would follow the present one.
-OLD_RULE = """
-import sys
-from functools import partial
-from neurozoo import training
-from neurozoo.__main__ import main
-from neurozoo.training import loop
-training.make_context = partial(loop.make_context, entropy_rule="seed_run")
-sys.exit(main(sys.argv[1:]))
-"""
-
 
 def train(run: str, folder: Path, *, library: Path = PROJECT / "workflow" / "lib", threads: int = 2) -> None:
     """Trains one of `RUNS` in a process of its own, as a user would."""
@@ -55,7 +43,7 @@ def train(run: str, folder: Path, *, library: Path = PROJECT / "workflow" / "lib
     words = ["--algo", algo, "--game", game, "--model", model, "--run", number, "--threads", str(threads)]
     settings = [word for setting in RUNS[run] for word in ("--set", setting)]
     subprocess.run(
-        [sys.executable, "-c", OLD_RULE, "train", *words, *settings, "--run-dir", str(folder)],
+        [sys.executable, "-m", "neurozoo", "train", *words, *settings, "--run-dir", str(folder)],
         cwd=PROJECT,
         env={**os.environ, "PYTHONPATH": str(library), "TF_CPP_MIN_LOG_LEVEL": "3"},
         check=True,

@@ -127,7 +127,7 @@ def make_natives(project, time):
 
 def test_a_plan_names_what_has_changed_in_a_run_that_is_interrupted(project, snakemake):
     """With the logger of the profile, which shows the outlook that the rule has as a resource."""
-    run = {"algo": "ga", "game": "frostbite", "model": "small", "run": 1, "protocol": "uber2018"}
+    run = {"format": 1, "algo": "ga", "game": "frostbite", "model": "small", "run": 1, "protocol": "uber2018"}
     folder = project / "results/runs/ga/frostbite/small/1"
     folder.mkdir(parents=True)
     (folder / "config.yaml").write_text(yaml.safe_dump(run | {"seed": 5}))

@@ -22,7 +22,7 @@ from neurozoo.gallery.file_titles import FOLDERS
 from neurozoo.networks.catalogue import KERAS_NETWORKS
 from neurozoo.plan.planned_runs import filmed_runs, runs_with_lean, runs_with_levels, runs_with_predictions
 from neurozoo.plan.prepare import check_config_files, prepare
-from neurozoo.plan.products import algo_pattern, figure_formats, planned_products, result_file, run_files
+from neurozoo.plan.products import algo_pattern, figure_formats, planned_products, run_files
 
 check_config_files(workflow)
 
@@ -55,9 +55,6 @@ KERAS_NETWORK = "|".join(KERAS_NETWORKS)
 # Some rules make their files of a run's tagged moments, too: they match {run} with "1" and with "1/tags/human".
 RUN_OR_TAG = r"[1-9]\d*(/tags/[^/]+)?"
 
-# A parameter of figures over runs, so that a change draws them anew; none as in earlier versions, whose figures stay.
-WORDS = {"words": "beside"} if config["figures"]["words"] == "beside" else {}
-
 # What the terminal shows of a job: bar, lines or log. Bars of parallel jobs would overwrite each other.
 TERMINAL = "bar" if len(plan.runs) == 1 else "lines"
 
@@ -88,36 +85,15 @@ def described(**files):
     return {name: ancient(file) for name, file in files.items()}
 
 
-def built(needs):
-    """Returns the op and the noise table as inputs, if they are among the needs."""
-    files = {"op": ("ops", "results/native/libneurozoo_ops.so"), "noise": ("noise", "<noise>/table.f32")}
-    return described(**dict(files[need] for need in needs))
-
-
 def foundations_of(wildcards):
     """Returns what must be built before a run is trained."""
-    return built(plan.needs_of(wildcards))
-
-
-def op_besides(wildcards):
-    """Returns the op for a run that needs it because of its game or settings, and nothing for others."""
-    return built(plan.needs_besides_of(wildcards))
-
-
-def result_of(wildcards):
-    """Returns the file that holds a run's result."""
-    return f"<results>/runs/{{algo}}/{{game}}/{{model}}/{{run}}/{result_file(wildcards.algo)}"
+    files = {"op": {"ops": "results/native/libneurozoo_ops.so"}, "noise": {"noise": "<noise>/table.f32"}}
+    return {name: file for need in plan.needs_of(wildcards) for name, file in described(**files[need]).items()}
 
 
 def chosen_forms(**files):
     """Returns those of a frozen model's forms that the configuration keeps besides the Keras model."""
     return {form: file for form, file in files.items() if form in config["freeze"]["forms"]}
-
-
-def labels_in_grid(game):
-    """Returns the labels of a game's runs; nothing if there are none, as in earlier versions, so that movies stay."""
-    labels = {run: label for run, label in plan.labels.items() if run.split("/")[1] == game}
-    return {"labels": labels} if labels else {}
 
 
 def existing_folders(wildcards):

@@ -256,7 +256,7 @@ rule plot_temporal_lean:
         mem_mb=2000,
         runtime="10m",
     params:
-        **WORDS,
+        words=config["figures"]["words"],
         columns=config["figures"]["temporal_lean"]["columns"],
         confidence=config["statistics"]["confidence"],
         seed=config["statistics"]["seed"],

@@ -12,6 +12,7 @@ OUTPUTS:
     config     = <results>/runs/imported/{game}/{model}/{run}/config.yaml
     genome     = <results>/runs/imported/{game}/{model}/{run}/genome.json
     checkpoint = <results>/runs/imported/{game}/{model}/{run}/checkpoint.npz
+    result     = <results>/runs/imported/{game}/{model}/{run}/result.json
     evaluation = <results>/runs/{algo}/{game}/{model}/{run}/evaluation.json
     scores     = <results>/tables/imported_scores.csv
 
@@ -31,6 +32,7 @@ rule import_genome:
         config="<results>/runs/imported/{game}/{model}/{run}/config.yaml",
         genome="<results>/runs/imported/{game}/{model}/{run}/genome.json",
         checkpoint="<results>/runs/imported/{game}/{model}/{run}/checkpoint.npz",
+        result="<results>/runs/imported/{game}/{model}/{run}/result.json",
     log:
         "<results>/runs/imported/{game}/{model}/{run}/logs/import_genome.log",
     conda:

@@ -157,8 +157,8 @@ rule movie_grid:
         runtime="1h",
         terminal="lines",
     params:
-        movie=lambda wildcards: {key: config["movie"][key] for key in ("fps", "max_steps", "overlay")}
-        | labels_in_grid(wildcards.game),
+        movie={key: config["movie"][key] for key in ("fps", "max_steps", "overlay")},
+        labels=plan.labels_of,
     script:
         "../scripts/movie_grid.py"
 

@@ -24,15 +24,8 @@ keeps both logs in state/, too, and writes log.jsonl complete at the end.
 A run results in a network (checkpoint.npz) or, in quality diversity, in an archive (archive.npz), with everything
 that was evaluated beside it (levels.parquet). Neuroevolution also writes genome.json; no rule needs it, because the checkpoint contains the genome, too.
 
-Training writes result.json. For runs of earlier versions, the rule describe_result makes it from the existing files, so
-that nothing is trained again.
-
 A profile is made only if it is requested by its path.
 """
-
-
-localrules:
-    describe_result,  # takes a second, for every run
 
 
 rule train:
@@ -44,6 +37,7 @@ rule train:
         config="<results>/runs/{algo}/{game}/{model}/{run}/config.yaml",
         checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
         records="<results>/runs/{algo}/{game}/{model}/{run}/log.jsonl",
+        result="<results>/runs/{algo}/{game}/{model}/{run}/result.json",
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/train.log",
     benchmark:
@@ -94,25 +88,9 @@ use rule train as train_archive with:
         archive="<results>/runs/{algo}/{game}/{model}/{run}/archive.npz",
         levels="<results>/runs/{algo}/{game}/{model}/{run}/levels.parquet",
         records="<results>/runs/{algo}/{game}/{model}/{run}/log.jsonl",
+        result="<results>/runs/{algo}/{game}/{model}/{run}/result.json",
     wildcard_constraints:
         algo=algo_pattern(lambda spec: spec.result == "archive"),
-
-
-rule describe_result:
-    """Writes what a run of an earlier version came to."""
-    input:
-        result_of,
-    output:
-        result="<results>/runs/{algo}/{game}/{model}/{run}/result.json",
-    log:
-        "<results>/runs/{algo}/{game}/{model}/{run}/logs/describe_result.log",
-    conda:
-        "../../envs/figures.yaml"
-    resources:
-        mem_mb=1000,
-        runtime="10m",
-    script:
-        "../scripts/describe_result.py"
 
 
 rule profile_learner:

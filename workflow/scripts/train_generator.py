@@ -4,8 +4,9 @@ from neurozoo.algorithms.quality_diversity.generator_settings import generator_s
 from neurozoo.algorithms.quality_diversity.generator_training import make_generator
 from neurozoo.environments.platformer.corpus import read_corpus
 from neurozoo.errors import plain_errors
+from neurozoo.files import open_to_append
 
-with plain_errors(snakemake.log[0]), open(snakemake.log[0], "a", buffering=1) as log:
+with plain_errors(snakemake.log[0]), open_to_append(snakemake.log[0]) as log:
     make_generator(
         generator_settings(snakemake.wildcards.preset, {}),
         read_corpus(snakemake.input.levels),
@@ -13,5 +14,5 @@ with plain_errors(snakemake.log[0]), open(snakemake.log[0], "a", buffering=1) as
         state=snakemake.params.state,
         threads=snakemake.threads,
         ops=snakemake.input.library,
-        report=lambda line: print(line, file=log),
+        report=lambda line: print(line, file=log, flush=True),
     )

@@ -11,7 +11,7 @@ from neurozoo.agents.zoo_names import game_of, gym_id
 from neurozoo.errors import NeurozooError
 
 RECORDS = [
-    {"Iteration": 1, "frames": 100, "score": 1.5, "test_score": 1.0, "TimeElapsedTotal": 7.0},
+    {"format": 1, "Iteration": 1, "frames": 100, "score": 1.5, "test_score": 1.0, "TimeElapsedTotal": 7.0},
     {"Iteration": 2, "frames": 200, "score": 2.5, "test_score": 2.0, "TimeElapsedTotal": 9.0},
 ]
 

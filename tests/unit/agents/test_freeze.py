@@ -215,12 +215,14 @@ def run_dir(noise, tmp_path):
     from neurozoo.files import write_json
     from neurozoo.genomes.genome import Genome, decode
     from neurozoo.networks.catalogue import get_network
+    from neurozoo.records.run_result import write_run_result
 
     genome = Genome(777).mutated(1000, 0.01).mutated(5000, 0.02)
     theta = decode(genome, noise=noise, layout=get_network("small").layout(4))
     checkpoint = Checkpoint(theta, "ga", "breakout", "small", 1, get_protocol("uber2018"), 4)
     write_checkpoint(tmp_path / "checkpoint.npz", checkpoint)
     write_json(tmp_path / "genome.json", {"game": "breakout", "model": "small", "genome": genome.to_json()})
+    write_run_result(tmp_path, kind="network", facts={}, files=["checkpoint.npz", "genome.json"])
     return tmp_path
 
 

@@ -34,7 +34,7 @@ def test_a_damaged_or_foreign_model_json_is_refused(own_copy):
     with pytest.raises(NeurozooError, match="is damaged"):
         open_frozen(own_copy)
     (own_copy / "model.json").write_text(json.dumps({**record, "format": "another"}))
-    with pytest.raises(NeurozooError, match="should have the format 'neurozoo frozen model 1', but has 'another'"):
+    with pytest.raises(NeurozooError, match="has format another, but this version reads format 1"):
         open_frozen(own_copy)
 
 
@@ -155,6 +155,6 @@ def test_activations_are_of_units_or_maps(own_copy, shape):
 def test_a_frozen_agent_of_an_earlier_training_is_known(result, warning, tmp_path):
     (tmp_path / "frozen").mkdir()
     (tmp_path / "frozen" / "model.json").write_text(json.dumps({"scores": {"frames": 800, "test_score": 2.5}}))
-    (tmp_path / "result.json").write_text(json.dumps({"kind": "network", **result}))
+    (tmp_path / "result.json").write_text(json.dumps({"format": 1, "kind": "network", **result}))
     said = outdated(tmp_path)
     assert said is None if warning is None else warning in said

@@ -111,7 +111,12 @@ def test_an_imported_genome_has_the_folder_and_the_files_of_a_run(bring, small_n
     (tmp_path / "breakout_model1_final.txt").write_text("(1, (2, 0.002))\n")
     folder = bring(tmp_path / "breakout_model1_final.txt", model="Model", run=3)
     assert folder == tmp_path / "runs" / "imported" / "breakout" / "small" / "3"
-    assert sorted(path.name for path in folder.iterdir()) == ["checkpoint.npz", "config.yaml", "genome.json"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "checkpoint.npz",
+        "config.yaml",
+        "genome.json",
+        "result.json",
+    ]
     checkpoint = read_checkpoint(folder / "checkpoint.npz")
     assert (checkpoint.algo, checkpoint.game, checkpoint.model, checkpoint.run) == ("imported", "breakout", "small", 3)
     assert checkpoint.protocol == protocol_of("breakout")
@@ -286,15 +291,6 @@ def test_an_agent_whose_file_names_no_protocol_plays_by_any(tmp_path):
     (tmp_path / "genome.json").write_text(json.dumps({"genome": [1], "game": "pong", "model": "small"}))
     agent = read_agent(tmp_path / "genome.json")
     assert play_as(agent, action_set="full").protocol == protocol_of("pong", action_set="full")
-
-
-def test_a_genome_is_played_by_the_protocol_of_the_checkpoint_beside_it(bring):
-    """A protocol of this name may have been corrected since."""
-    folder = bring("[1]", game="pong")
-    checkpoint = read_checkpoint(folder / "checkpoint.npz")
-    before = replace(checkpoint, protocol=replace(checkpoint.protocol, max_frames=1234))
-    write_checkpoint(folder / "checkpoint.npz", before)
-    assert read_agent(folder).protocol.max_frames == 1234
 
 
 # ---- export

@@ -162,7 +162,13 @@ def test_our_own_graphs_come_back_and_act_the_same(frozen_folder, agent, tmp_pat
     path.write_bytes((frozen_folder("small") / "model.pb").read_bytes())
     folder = import_graph(path, runs=tmp_path / "runs")
     assert folder == tmp_path / "runs/imported/breakout/small/3"
-    assert {file.name for file in folder.iterdir()} == {"config.yaml", "genome.json", "checkpoint.npz", "frozen"}
+    assert {file.name for file in folder.iterdir()} == {
+        "config.yaml",
+        "genome.json",
+        "checkpoint.npz",
+        "result.json",
+        "frozen",
+    }
     frozen = open_frozen(folder / "frozen")
     assert (frozen.title, frozen.protocol.name) == ("imported/breakout/small/3", "uber2018")
     layer = frozen.load_keras().get_layer("fc")

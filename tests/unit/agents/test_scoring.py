@@ -103,7 +103,7 @@ def test_the_table_says_of_which_agents_the_interval_is_undefined(tmp_path):
         path.parent.mkdir(parents=True)
         played = [{"noops": noops * n, "seed": n, "score": 3.0, "steps": 9, "frames": 36} for n in range(30)]
         figures = {"mean": 3.0, "standard_error": 0.0, "median": 3.0}
-        protocol = {"name": "simple_dqn", "sticky_probability": 0.0, "start_state": "today"}  # of before
+        protocol = asdict(get_protocol("simple_dqn"))
         path.write_text(
             json.dumps(
                 {"game": "pong", "model": "nature", "protocol": protocol, "summary": figures, "episodes": played}

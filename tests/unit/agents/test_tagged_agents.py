@@ -19,6 +19,7 @@ def run(agent, tmp_path):
     def make(generations, *, elite_rule="validated", genomes=True):
         records = [
             {
+                "format": 1,
                 "Iteration": number,
                 "frames": frames,
                 "TimeElapsedTotal": 3600 * hours,
@@ -30,8 +31,8 @@ def run(agent, tmp_path):
             for number, (frames, hours, score, test_score) in enumerate(generations, 1)
         ]
         (tmp_path / "log.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-        (tmp_path / "config.yaml").write_text(yaml.safe_dump({**IDENTITY, "elite_rule": elite_rule}))
-        (tmp_path / "genome.json").write_text(json.dumps({"iteration": len(records)}))
+        (tmp_path / "config.yaml").write_text(yaml.safe_dump({"format": 1, **IDENTITY, "elite_rule": elite_rule}))
+        (tmp_path / "result.json").write_text(json.dumps({"format": 1, "iteration": len(records)}))
         write_checkpoint(tmp_path / "checkpoint.npz", agent("small", game="frostbite"))
         build_noise_table(tmp_path / "noise.f32", size=1_100_000)
         return tmp_path

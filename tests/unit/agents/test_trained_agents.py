@@ -123,13 +123,13 @@ def test_an_agent_is_not_unpacked_outside_of_the_results(shop):
     assert {path.name for path in index.parent.iterdir()} == {"index.yaml", "maze.npz"}
 
 
-def test_an_earlier_version_of_an_agent_is_named_with_what_to_do(shop):
+def test_another_agent_in_the_folder_is_named_with_what_to_do(shop):
     index = shop()
     earlier = read_checkpoint(index.parent / "maze.npz")
     folder = index.parent / "runs" / "ga" / "hard_maze" / "simple" / "3"
     folder.mkdir(parents=True)
     write_checkpoint(folder / "checkpoint.npz", replace(earlier, theta=earlier.theta + 1))
-    with pytest.raises(NeurozooError, match=r"perhaps an earlier version of it\. Move the folder away"):
+    with pytest.raises(NeurozooError, match=r"another agent than the index\. Move the folder away"):
         unpack(index)
 
 

@@ -1,63 +1,16 @@
 import dataclasses
-import json
-from pathlib import Path
 from typing import Annotated, Literal
 
 import pytest
 from neurozoo.algorithms.dqn.settings import DqnSettings
-from neurozoo.algorithms.neuroevolution.settings import EsSettings, GaSettings
+from neurozoo.algorithms.neuroevolution.settings import GaSettings
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.run_settings import Settings
-from neurozoo.algorithms.settings import renaming_notices, resolve_settings
+from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.errors import NeurozooError
 from neurozoo.validation import Number, Pair, Whole, either
 from pydantic import Field, Tag
 from pydantic.dataclasses import dataclass
-
-# What Snakemake had on record of each preset before settings were renamed: tests/data/recorded_settings.json.
-RECORDED = json.loads((Path(__file__).parents[2] / "data" / "recorded_settings.json").read_text())
-FORMER = {"worlds": 4, "random_steps": 50, "clip_error": 0.5}
-PRESENT = {"num_envs": 4, "learning_starts": 50, "huber_delta": 0.5}
-
-
-@pytest.mark.parametrize("name", RECORDED)
-def test_no_finished_run_is_trained_again_because_settings_were_renamed_or_added(name):
-    algo, preset = name.split("/")
-    settings = resolve_settings(algo, preset=preset, overrides=ALGORITHMS[algo].first_presets.get(preset))
-    assert repr(settings.as_first_recorded()) == RECORDED[name]
-    added = {name: value for name, value in vars(settings).items() if name in settings.ADDED}
-    assert resolve_settings(algo, preset=preset, overrides=settings.as_first_recorded() | added) == settings
-
-
-def test_an_added_setting_is_recorded_as_soon_as_it_differs_from_what_was_true_before():
-    before, changed = (EsSettings(tied_ranks=ties).as_first_recorded() for ties in ("order", "average"))
-    assert changed == before | {"tied_ranks": "average"}
-    assert "tied_ranks" not in before
-    assert EsSettings.as_recorded({"seed": 3}) == {**EsSettings.ADDED, "seed": 3}
-
-
-def test_what_presets_said_at_first_are_settings_that_they_now_say_otherwise():
-    for spec in ALGORITHMS.values():
-        for preset, values in spec.first_presets.items():
-            assert all(getattr(spec.presets[preset], name) != value for name, value in values.items())
-
-
-@pytest.mark.parametrize(
-    ("protocol", "recorded", "noop_steps"),
-    [
-        ("simple_dqn", [5, 31], (5, 31)),
-        ("simple_dqn", None, (0, 0)),  # the protocol had no random starts then
-        ("machado2018", [5, 31], (5, 31)),
-        ("machado2018", None, None),
-    ],
-)
-def test_random_starts_of_a_run_of_before_are_those_with_which_it_was_trained(protocol, recorded, noop_steps):
-    found = DqnSettings.as_recorded({"protocol": protocol, "noop_steps": recorded, "windows": "whole"})
-    settings = DqnSettings(**found)
-    assert settings.noop_steps == noop_steps
-    again = DqnSettings.as_recorded(json.loads(json.dumps(dataclasses.asdict(settings))))
-    assert DqnSettings(**again) == settings
-    assert settings.as_first_recorded()["noop_steps"] == (recorded and tuple(recorded))
 
 
 def test_random_starts_are_the_protocols_unless_others_are_chosen():
@@ -67,41 +20,6 @@ def test_random_starts_are_the_protocols_unless_others_are_chosen():
     with pytest.raises(NeurozooError, match=r"\[5, 31\], of the protocol 'simple_dqn'.* or noop_steps to \[0, 0\]"):
         DqnSettings(protocol="simple_dqn")
     assert DqnSettings(protocol="simple_dqn", noop_steps=(0, 0)).noop_steps == (0, 0)
-
-
-def test_former_names_mean_the_same_settings():
-    old, new = (resolve_settings("dqn", preset="nature", overrides=values) for values in (FORMER, PRESENT))
-    assert old == new
-    assert (new.num_envs, new.learning_starts, new.huber_delta) == (4, 50, 0.5)
-
-
-def test_only_former_names_are_replaced_and_the_order_is_kept():
-    values = {"algo": "dqn", "target_steps": 7, "seed": 1, "priority_steps": 9}
-    assert list(DqnSettings.renamed(values).items()) == [
-        ("algo", "dqn"), ("target_update_period", 7), ("seed", 1), ("importance_steps", 9),
-    ]  # fmt: skip
-
-
-def test_each_former_name_gets_a_sentence_with_the_present_one():
-    assert renaming_notices("dqn", {"worlds": 4, "num_envs": 4, "seed": 1}) == [
-        "worlds is now called num_envs; please rename it. The next release will not know the old name."
-    ]
-    assert renaming_notices("ga_ns", {"nearest": 4}) == [
-        "nearest is now called num_neighbours; please rename it. The next release will not know the old name."
-    ]
-    assert renaming_notices("ga", {"nearest": 4}) == []
-
-
-def test_two_names_of_one_setting_are_refused():
-    with pytest.raises(NeurozooError, match=r"worlds and num_envs are the same setting.*: leave out worlds"):
-        resolve_settings("dqn", preset="nature", overrides={"worlds": 4, "num_envs": 4})
-
-
-def test_former_names_are_those_of_no_setting_and_present_names_are_settings():
-    for spec in ALGORITHMS.values():
-        names = {field.name for field in dataclasses.fields(spec.settings)}
-        assert not names & set(spec.settings.RENAMED)
-        assert names >= set(spec.settings.RENAMED.values())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,6 @@ import pytest
 import yaml
 from neurozoo import __version__
 from neurozoo.algorithms.registry import ALGORITHMS
-from neurozoo.algorithms.settings_hash import settings_hash, settings_record
 from neurozoo.book import gathering, taking
 from neurozoo.book.claims import Earlier, read_claims
 from neurozoo.book.elites import elites_of_records, shown_elites
@@ -76,11 +75,11 @@ def write_run(project, number, tests, *, algo="ga", frames=1000, finished=True, 
     made = spec.settings(**{**run_settings(config, **run), **settings})
     protocol = dict(spec.describe_protocol("pong", made))
     found = {
+        "format": 1,
         **run,
         "protocol": protocol["name"],
         "protocol_record": protocol,
-        "settings_hash": settings_hash(spec, made),
-        "settings_record": settings_record(spec, made),
+        "settings_record": spec.settings_record(made),
         "evaluation_record": spec.evaluation_record("pong", made),
         "neurozoo": version,
         "commit": "0123456789abcdef",
@@ -92,8 +91,8 @@ def write_run(project, number, tests, *, algo="ga", frames=1000, finished=True, 
     (folder / "config.yaml").write_text(yaml.safe_dump(json.loads(json.dumps(found))))
     reports = [
         {
-            "frames": frames * place // len(tests), "score": 1.1 * test, "test_score": test, "score_episodes": 3,
-            "test_episodes": 4, "Iteration": place, "TimeElapsedTotal": 1800.0 * place,
+            "format": 1, "frames": frames * place // len(tests), "score": 1.1 * test, "test_score": test,
+            "score_episodes": 3, "test_episodes": 4, "Iteration": place, "TimeElapsedTotal": 1800.0 * place,
             "ProcessorTimeTotal": 900.0 * place,
         }
         for place, test in enumerate(tests, start=1)
@@ -265,7 +264,7 @@ def test_unfinished_runs_are_marked_with_how_far_they_came_and_do_not_lower_fini
 def test_a_run_without_a_test_says_so_and_its_own_score_is_not_shown_as_one(project):
     root = project()
     folder = write_run(root, 1, [0.0], frames=500, finished=False)
-    report = {"frames": 500, "score": 7.5, "test_score": None, "Iteration": 1, "TimeElapsedTotal": 9.0}
+    report = {"format": 1, "frames": 500, "score": 7.5, "test_score": None, "Iteration": 1, "TimeElapsedTotal": 9.0}
     (folder / "state" / "log.jsonl").write_text(json.dumps(report) + "\n")
     make(root)
     assert "no test after 500 frames; its own score is 7.5" in row(root)
@@ -366,39 +365,6 @@ def test_a_run_that_is_no_longer_planned_is_not_forgotten_either(project):
     assert any("ga/pong/small/3 (1,000 frames) is no longer planned" in sentence for sentence in make(root))
 
 
-def test_a_finished_run_counts_although_this_version_records_more_of_it(project):
-    root = project()
-    folder = write_run(root, 1, [5.0], frames=250, finished=False)
-    config = yaml.safe_load((folder / "config.yaml").read_text())
-    for name in ("selection", "stage_threshold"):  # settings that there were not yet, with the values of then
-        del config["settings_record"][name]
-    for name in ("seeds", "rules"):
-        del config["protocol_record"][name]
-    (folder / "config.yaml").write_text(yaml.safe_dump(config))
-    make(root)
-    shutil.rmtree(root / "results")
-    write_run(root, 1, [9.0])
-    make(root)
-    assert "GA, small: 9<br>" in row(root)
-
-
-def test_facts_that_an_older_record_lacks_do_not_make_its_runs_others(project):
-    root = project()
-    for number in (1, 2):
-        write_run(root, number, [5.0])
-    make(root)
-    path = root / "docs/results/tiny/record.json"
-    record = json.loads(path.read_text())
-    for facts in record["facts"].values():
-        del facts["protocol_seeds"]
-    path.write_text(json.dumps(record))
-    shutil.rmtree(root / "results")
-    write_run(root, 3, [5.0])
-    make(root)
-    assert "3 runs, 1k frames each" in row(root)
-    assert "**" not in row(root).split("|")[3]
-
-
 def test_with_a_smaller_budget_a_new_run_counts_and_not_the_longer_one(project):
     root = project()
     write_run(root, 1, [40.0], frames=4000)
@@ -472,7 +438,7 @@ def test_a_run_whose_reports_the_record_lacks_is_not_lost_because_others_have_co
     make(root)
     folder = root / "docs/results/tiny"
     record = json.loads((folder / "record.json").read_text())
-    del record["files"]["reports.csv"]  # as in records of earlier versions
+    del record["files"]["reports.csv"]
     (folder / "record.json").write_text(json.dumps(record))
     (folder / "reports.csv").unlink()
     shutil.rmtree(root / "results")
@@ -855,8 +821,16 @@ def test_archives_are_related_to_the_baseline(project):
     for algo, model, score in (("map_elites", "plain", 200.0), ("dsage", "full", 314.0)):
         folder = root / "results" / "tiny" / "runs" / algo / "maze" / model / "1"
         folder.mkdir(parents=True)
-        identity = {"algo": algo, "game": "maze", "model": model, "run": 1, "protocol": "maze_walls_path_length"}
-        report = {"evaluations": 600, "score": None, "test_score": None, "Iteration": 1, "TimeElapsedTotal": 60.0}
+        identity = {"format": 1, "algo": algo, "game": "maze", "model": model, "run": 1}
+        identity |= {"protocol": "maze_walls_path_length"}
+        report = {
+            "format": 1,
+            "evaluations": 600,
+            "score": None,
+            "test_score": None,
+            "Iteration": 1,
+            "TimeElapsedTotal": 60.0,
+        }
         result = {"kind": "archive", "evaluations": 600, "qd_score": score, "coverage": 0.25, "settings_hash": "0"}
         (folder / "config.yaml").write_text(yaml.safe_dump(identity))
         (folder / "log.jsonl").write_text(json.dumps(report) + "\n")
@@ -865,7 +839,6 @@ def test_archives_are_related_to_the_baseline(project):
     make(root)
     assert "DSAGE, full: 314, ratio 1.57<br>MAP-Elites, plain: 200, ratio 1.00" in row(root)
     assert "| DSAGE, full | 314 | 304 | 25.0% | 1.57 | 1 | 600 |" in page(root)
-    assert "map_elites/maze/plain/1, dsage/maze/full/1: settings are not recorded." in page(root)
     before = (root / "docs/results/tiny/archives.csv").read_bytes()
     (folder / "corrected.json").unlink()
     with pytest.raises(NeurozooError, match=r"dsage/maze/full/1 is finished, but has no corrected\.json"):
@@ -1003,7 +976,7 @@ def test_imported_genomes_have_intervals_over_episodes(project):
     evaluation = {"game": "frostbite", "model": "small", "protocol": dict(protocol), "episodes": episodes}
     (folder / "evaluation.json").write_text(json.dumps(evaluation | {"summary": summary}))
     identity = {"algo": "imported", "game": "frostbite", "model": "small", "run": 1, "protocol": "uber2018"}
-    (folder / "config.yaml").write_text(yaml.safe_dump(identity | {"neurozoo": __version__}))
+    (folder / "config.yaml").write_text(yaml.safe_dump({"format": 1, **identity, "neurozoo": __version__}))
     make(root)
     low, high = bootstrap_intervals([np.array(scores)], {"": mean_over_games}, replications=500)[""]
     assert f"Frostbite, small, today's start: 250 [{low:.0f}, {high:.0f}]" in row(root)
@@ -1058,7 +1031,7 @@ def test_a_record_of_another_version_is_marked(project):
     assert f"Made by 0.0.7; this is version {__version__}." in page(root)
 
 
-def test_results_of_before_are_shown_as_such(project):
+def test_results_without_records_are_shown_as_such(project):
     earlier = {
         "kind": "training", "table": "config/before.csv", "how": "1 run, two cores", "note": "One run.",
     }  # fmt: skip

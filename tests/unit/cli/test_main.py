@@ -13,6 +13,7 @@ import pytest
 from neurozoo.__main__ import main
 from neurozoo.benchmark.report import BEGIN, END
 from neurozoo.environments.protocols import get_protocol
+from neurozoo.records.comparability import settings_hash
 
 
 @pytest.fixture
@@ -227,7 +228,7 @@ def test_statistics_of_any_table_of_metrics_come_with_figures(tmp_path, capsys):
     main([*words, "50"])
     assert "comparison.csv" in capsys.readouterr().out
     comparison = (tmp_path / "s" / "comparison.csv").read_text()
-    assert 'ga,large,,es,large,,"uber2018, not recorded",pong,1,2,,1000,2,,1000,0.5,0,' in comparison
+    assert 'ga,large,,es,large,,"uber2018, unknown",pong,1,2,,1000,2,,1000,0.5,0,' in comparison
     names = {path.stem for path in (tmp_path / "s").glob("*.pdf")}
     assert names == {"performance_profile", "aggregates", "probability_of_improvement"}
     with pytest.raises(SystemExit):
@@ -392,8 +393,10 @@ def test_an_empty_folder_of_a_run_is_refused(capsys):
 
 
 def test_the_table_of_a_log_has_the_protocol_of_its_run(tmp_path, capsys):
-    (tmp_path / "log.jsonl").write_text('{"frames": 4, "score": 1.0, "test_score": 1.0}\n')
-    (tmp_path / "config.yaml").write_text("{algo: ga, game: pong, model: small, run: 1, protocol: machado2018}")
+    (tmp_path / "log.jsonl").write_text('{"format": 1, "frames": 4, "score": 1.0, "test_score": 1.0}\n')
+    (tmp_path / "config.yaml").write_text(
+        "{format: 1, algo: ga, game: pong, model: small, run: 1, protocol: machado2018}"
+    )
     words = [str(tmp_path / "log.jsonl"), str(tmp_path / "metrics.csv"), "--game", "pong", "--model", "small"]
     main(["parse", *words, "--run", "1"])
     assert "machado2018" in (tmp_path / "metrics.csv").read_text()
@@ -403,15 +406,16 @@ def test_the_table_of_a_log_has_the_protocol_of_its_run(tmp_path, capsys):
 
 
 def test_the_table_of_a_log_has_what_its_run_recorded(tmp_path, capsys):
-    (tmp_path / "log.jsonl").write_text('{"frames": 4, "score": 1.0, "test_score": 1.0}\n')
-    identity = {"algo": "ga", "game": "pong", "model": "small", "run": 1, "protocol": "uber2018"}
+    (tmp_path / "log.jsonl").write_text('{"format": 1, "frames": 4, "score": 1.0, "test_score": 1.0}\n')
+    identity = {"format": 1, "algo": "ga", "game": "pong", "model": "small", "run": 1, "protocol": "uber2018"}
     protocol = asdict(replace(get_protocol("uber2018"), action_set="full"))
-    record = {"settings_hash": "5e77", "settings_record": {"population_size": 9}, "protocol_record": protocol}
+    record = {"settings_record": {"population_size": 9}, "protocol_record": protocol}
     (tmp_path / "config.yaml").write_text(json.dumps(identity | record))
     words = [str(tmp_path / "log.jsonl"), str(tmp_path / "metrics.csv"), "--game", "pong", "--model", "small"]
     main(["parse", *words, "--run", "1"])
     row = pd.read_csv(tmp_path / "metrics.csv", dtype=str).iloc[0]
-    assert (row["protocol_action_set"], row["settings"], row["settings_population_size"]) == ("full", "5e77", "9")
+    assert (row["protocol_action_set"], row["settings_population_size"]) == ("full", "9")
+    assert row["settings"] == settings_hash({"population_size": 9})
     main(["parse", *words, "--run", "1", "--protocol", "machado2018"])
     other = pd.read_csv(tmp_path / "metrics.csv").iloc[0]
     assert "settings" not in other
@@ -447,8 +451,8 @@ def test_ctrl_c_shows_no_traceback():
 
 @pytest.mark.parametrize(("algo", "is_told"), [("ga", False), ("es", True)])
 def test_a_log_beside_the_settings_of_another_run_is_told(tmp_path, capsys, algo, is_told):
-    (tmp_path / "log.jsonl").write_text('{"frames": 4, "score": 1.0, "test_score": 1.0}\n')
-    (tmp_path / "config.yaml").write_text("{algo: ga, game: pong, model: small, run: 1, protocol: uber2018}")
+    (tmp_path / "log.jsonl").write_text('{"format": 1, "frames": 4, "score": 1.0, "test_score": 1.0}\n')
+    (tmp_path / "config.yaml").write_text("{format: 1, algo: ga, game: pong, model: small, run: 1, protocol: uber2018}")
     main(["parse", str(tmp_path / "log.jsonl"), str(tmp_path / "metrics.csv"), "--algo", algo,
           "--game", "pong", "--model", "small", "--run", "1"])  # fmt: skip
     assert ("says that the algo is ga, but the table says es" in capsys.readouterr().err) == is_told

@@ -158,12 +158,12 @@ def test_a_mistake_is_explained_in_one_sentence(line, answer):
 
 def test_resume_names_the_run_and_counts_epochs_to_the_last(tmp_path):
     facts = {"algo": "dqn", "game": "pong", "model": "simple_dqn", "run": 1, "protocol": "simple_dqn"}
-    (tmp_path / "config.yaml").write_text(yaml.safe_dump({**facts, "epoch_steps": 1000}))
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump({"format": 1, **facts, "epoch_steps": 1000}))
     assert translate(["resume", str(tmp_path / "checkpoint.npz")]) == [["resume", str(tmp_path)]]
     ((*words,),) = translate(["resume", str(tmp_path), "--epochs", "7"])
     assert words == ["resume", str(tmp_path), "--frames", "28000"]
     assert build_parser().parse_args(words).budget == 28000
-    (tmp_path / "config.yaml").write_text(yaml.safe_dump({**facts, "algo": "ga"}))
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump({"format": 1, **facts, "algo": "ga"}))
     with pytest.raises(NeurozooError, match="is a run of ga, which has no epochs"):
         translate(["resume", str(tmp_path), "--epochs", "7"])
 

@@ -47,8 +47,8 @@ def test_a_fifth_of_each_class_and_at_least_one_stretch_is_for_testing():
 def test_runs_of_different_settings_are_never_one_class(run_folder):
     folders = [run_folder("ga", number) for number in (1, 2, 3)] + [run_folder("es")]
     for folder, power in zip(folders[:3], (0.0005, 0.0005, 0.5), strict=True):
-        config = {"algo": "ga", "game": "pong", "model": "small", "run": 1, "protocol": "uber2018"}
-        record = {"settings_hash": f"hash{power}", "settings_record": {"mutation_power": power}}
+        config = {"format": 1, "algo": "ga", "game": "pong", "model": "small", "run": 1, "protocol": "uber2018"}
+        record = {"settings_record": {"mutation_power": power}}
         (folder / "config.yaml").write_text(json.dumps(config | record))
     runs, _ = read_compared_runs(folders)
     weak, strong = "mutation_power 0.0005", "mutation_power 0.5"

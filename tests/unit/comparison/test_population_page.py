@@ -56,7 +56,7 @@ def run(tmp_path):
     rows = [[1, 2, None, None, None, 2.0, None, True, False], [1, 1, None, None, None, 3.0, 3.0, True, True]]
     later = [[2, 0, 1, 1, 0.5, 5.0, 5.0, True, True]]
     records = [
-        {"Iteration": n, "frames": n, "score": 1, "test_score": 1, "Lineage": lineage}
+        {"format": 1, "Iteration": n, "frames": n, "score": 1, "test_score": 1, "Lineage": lineage}
         for n, lineage in ((1, rows), (2, later))
     ]
     (tmp_path / "log.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))

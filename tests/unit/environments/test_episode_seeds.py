@@ -54,7 +54,7 @@ def test_runs_and_rollouts_take_their_seeds_from_there():
     assert all(next(found)["seed"] >= RANGES["test"][0] for _ in range(60))
 
 
-def test_seeds_of_other_protocols_are_those_of_before():
+def test_other_protocols_share_their_seeds():
     starts = Starts((4, 2), get_protocol("machado2018"))
     for n in range(10):
         expected = int(generator((4, 2), Purpose.TEST_EPISODE, n).integers(MAX_SEED))

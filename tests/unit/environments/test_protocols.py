@@ -76,14 +76,13 @@ def test_random_starts_can_be_chosen_and_left_out():
     assert none.draw_noops(np.random.default_rng(0)) == 0
 
 
-def test_a_record_of_before_has_what_was_true_then():
-    record = {
-        "name": "simple_dqn", "sticky_probability": 0.0, "max_noops": 0, "presses_fire": False, "max_frames": 108_000,
-        "action_set": "minimal", "preprocessing": "area", "frame_skip": 4,
-    }  # fmt: skip
-    old = Protocol.from_record(record)
-    assert (old.noop_steps, old.max_frames, old.world) == (None, 108_000, "atari")
-    assert Protocol.from_record(dataclasses.asdict(old)) == old
+def test_a_protocol_comes_back_from_its_record():
+    protocol = get_protocol("simple_dqn")
+    record = dataclasses.asdict(protocol)
+    assert Protocol.from_record(record) == protocol
+    del record["seeds"]
+    with pytest.raises(ValueError, match="a protocol without seeds"):
+        Protocol.from_record(record)
 
 
 @pytest.mark.parametrize(

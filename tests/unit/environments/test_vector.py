@@ -117,19 +117,18 @@ def test_other_protocols_are_refused(game, protocol):
 
 
 @pytest.mark.long(seconds=15)
-@pytest.mark.parametrize(("draws_as_before", "expected"), [(False, {1, 2, 3}), (True, {0, 1, 2})])
-def test_episodes_begin_with_as_many_no_ops_as_the_protocol_says(draws_as_before, expected):
+def test_episodes_begin_with_as_many_no_ops_as_the_protocol_says():
     protocol = dataclasses.replace(get_protocol("nature2015"), max_noops=3)
     world = make_world("freeway", protocol)
     screens = [np.rint(world.reset(noops=noops)[..., -1] * 255) for noops in range(5)]
-    environment = vector("freeway", protocol, count=4, draws_as_before=draws_as_before)
+    environment = vector("freeway", protocol, count=4)
     found = set()
     for _ in range(12):
         for screen in environment.screens:
             (noops,) = [n for n, other in enumerate(screens) if np.abs(screen - other).max() <= 1]  # one fits
             found.add(noops)
         environment.start_episodes(np.ones(4, bool))
-    assert found == expected
+    assert found == {1, 2, 3}
 
 
 @pytest.mark.long(seconds=7)

@@ -19,11 +19,19 @@ from neurozoo.records.stored_archive import StoredArchive
 def archive(folder, algo="dsage", model="full", objectives=(0.005, 1.0, 1.0), **more):
     """A small archive of 4 x 2 cells; returns its file."""
     folder.mkdir(parents=True, exist_ok=True)
-    facts = {"game": "maze", "measures": ["walls", "path_length"], "algo": algo, "model": model, "run": 1, **more}
+    facts = {
+        "format": 1,
+        "game": "maze",
+        "measures": ["walls", "path_length"],
+        "algo": algo,
+        "model": model,
+        "run": 1,
+        **more,
+    }
     count = len(objectives)
     np.savez(
         folder / "archive.npz",
-        facts=json.dumps(facts),
+        facts=json.dumps(facts | more),
         objectives=np.array(objectives),
         measures=np.zeros((count, 2)),
         ranges=np.array([[0.0, 256], [0, 648]]),

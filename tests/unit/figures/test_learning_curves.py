@@ -368,15 +368,6 @@ def test_curves_that_were_played_differently_are_named_and_the_caption_warns(tmp
     assert "here episodes were played differently (test action rule)" in words(figure)
 
 
-def test_what_old_results_did_not_record_is_said(tmp_path):
-    old = small().drop(columns=["settings", "protocol_frame_skip", "evaluation_action_rule"])
-    assert "All runs recorded only the name of the protocol, and no settings." in words(drawn(old, tmp_path))
-    mixed = pd.concat([small(), old.assign(run=old["run"] + 2)], ignore_index=True)
-    figure = drawn(mixed, tmp_path)
-    assert set(figure.data["curve"]) == {"large, uber2018", "large, uber2018, not recorded, settings not recorded"}
-    assert "not recorded" not in words(drawn(small(), tmp_path))
-
-
 def test_missing_scores_are_left_out(tmp_path):
     table = small().astype({"score": "Float64"})
     table.loc[0, "score"] = pd.NA

@@ -94,9 +94,11 @@ def test_commands_take_a_table_or_a_folder(csv, tmp_path, capsys):
     run = tmp_path / "run"
     run.mkdir()
     columns = {f"train_{name}": 1.0 for name in COLUMNS[2:]}
-    report = {"Iteration": 1, "frames": 4, "score": 1.0, "test_score": 1.0, **columns}
+    report = {"format": 1, "Iteration": 1, "frames": 4, "score": 1.0, "test_score": 1.0, **columns}
     (run / "log.jsonl").write_text(json.dumps(report) + "\n")
-    (run / "config.yaml").write_text("algo: x\ngame: pong\nmodel: small\nrun: 1\nprotocol: uber2018\nseed: 3\n")
+    (run / "config.yaml").write_text(
+        "format: 1\nalgo: x\ngame: pong\nmodel: small\nrun: 1\nprotocol: uber2018\nseed: 3\n"
+    )
     main(["panels", str(run), "--output", str(run / "p.svg")])
     assert "Number of games" in texts(run / "p.svg")
     main(["phases", str(run)])

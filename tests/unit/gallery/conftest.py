@@ -16,7 +16,7 @@ BLOCK = 16  # pixels of one binary digit of the step's number, drawn on the game
 def write_run(results, run, scores, *, protocol="uber2018", episodes=10, frames=100_000, recorded=None):
     """Writes a finished run's settings and metrics; `scores` are those of its reports.
 
-    `recorded` is what runs of earlier versions did not record.
+    `recorded` is what makes it comparable.
     """
     algo, game, model, number = run.split("/")
     folder = results / "runs" / run
@@ -27,7 +27,7 @@ def write_run(results, run, scores, *, protocol="uber2018", episodes=10, frames=
     (folder / "metrics.csv").write_text("\n".join([head, *rows]) + "\n")
     keys = zip(("algo", "game", "model", "run", "protocol"), identity.split(","), strict=True)
     recorded = {name: json.dumps(value) for name, value in (recorded or {}).items()}
-    settings = [f"{name}: {value}" for name, value in recorded.items()]
+    settings = ["format: 1", *(f"{name}: {value}" for name, value in recorded.items())]
     settings += [f"{key}: {json.dumps(int(value) if key == 'run' else value)}" for key, value in keys]
     (folder / "config.yaml").write_text("\n".join([*settings, "seed: 0", "frames: 300000", "commit: 0123abc"]) + "\n")
     (folder / "checkpoint.npz").write_bytes(b"parameters")
@@ -42,7 +42,7 @@ def write_frozen(folder, *, game="frostbite", model="small", algo="ga", run=1):
               ("out", "dense", (18,))]  # fmt: skip
     names = ("name", "kind", "shape", "activation", "cycles", "keras_layer", "node", "weight_node")
     record = {
-        "format": "neurozoo frozen model 1",
+        "format": 1,
         "game": game,
         "model": model,
         "algo": algo,
@@ -98,8 +98,8 @@ def pristine(tmp_path_factory):
         Image.new("RGB", (320, 200), "white").save(folder / "lineage.png")
     training = results / "runs/es/pong/small/1"
     (training / "state").mkdir(parents=True)
-    (training / "config.yaml").write_text("algo: es\ngame: pong\nmodel: small\nrun: 1\nprotocol: uber2018\n")
-    lines = [{"Iteration": i, "frames": 1000 * i, "score": -20.0 + i, "test_score": None} for i in (1, 2)]
+    (training / "config.yaml").write_text("format: 1\nalgo: es\ngame: pong\nmodel: small\nrun: 1\nprotocol: uber2018\n")
+    lines = [{"format": 1, "Iteration": i, "frames": 1000 * i, "score": -20.0 + i, "test_score": None} for i in (1, 2)]
     (training / "state" / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     (results / "figures").mkdir()
     Image.new("RGB", (300, 200), "white").save(results / "figures" / "learning_curves.png")

@@ -147,7 +147,7 @@ def test_a_page_loads_whole_and_stays_where_it_is(browser, visit, slow_server, p
 
 def test_an_older_link_to_an_algorithm_shows_its_runs_by_all_their_names(visit, results, add_run):
     for run, objective in (("small/1", "ppo"), ("small/2", "pqn"), ("large/1", "ppo")):
-        recorded = {"settings_hash": objective, "settings_record": {"objective": objective}}
+        recorded = {"settings_record": {"objective": objective}}
         add_run(results, f"impala/breakout/{run}", [1.0, 2.0], recorded=recorded)
     build_site(results, replications=100)
     browser = visit(base=(results / "site").as_uri(), hash="#algo=impala")

@@ -1,3 +1,4 @@
+import contextlib
 import html
 import json
 import os
@@ -107,7 +108,6 @@ def test_scores_that_must_not_be_compared_are_named(results, add_run):
         protocol = {"name": "uber2018", "sticky_probability": 0.0}
         evaluation = {"action_rule": "greedy", "epsilon": epsilon}
         return {
-            "settings_hash": "aa",
             "settings_record": {},
             "protocol_record": protocol,
             "evaluation_record": evaluation,
@@ -119,14 +119,10 @@ def test_scores_that_must_not_be_compared_are_named(results, add_run):
     text = words(results / "site" / "games" / "breakout.html")
     assert "here episodes were played differently (test epsilon)." in text
     assert "RS, small, uber2018, test epsilon 0 at 2" in text
-    assert "not recorded" not in text.partition("Scores")[2].partition("Runs")[0]
-    assert "All runs recorded only the name of the protocol, and no settings." in words(
-        results / "site/games/frostbite.html"
-    )
 
 
 def test_learners_are_called_by_what_they_learn(results, add_run):
-    recorded = {"settings_hash": "aa", "settings_record": {}}
+    recorded = {"settings_record": {}}
     add_run(results, "impala/breakout/small/1", [1.0, 2.0], recorded=recorded)
     build_site(results, replications=100, labels={"impala/breakout/small/1": "PQN, slow"})
     table = words(results / "site" / "games" / "breakout.html")
@@ -141,7 +137,7 @@ def test_learners_that_no_experiment_plans_are_called_by_what_they_recorded(resu
     ways = {"small/1": ("vtrace", "none"), "small/2": ("ppo", "none"), "large/1": ("ppo", "learning")}
     for run, (objective, proximal_policy) in ways.items():
         record = {"objective": objective, "proximal_policy": proximal_policy}
-        recorded = {"settings_hash": objective + proximal_policy, "settings_record": record}
+        recorded = {"settings_record": record}
         add_run(results, f"impala/breakout/{run}", [1.0, 2.0], recorded=recorded)
     build_site(results, replications=100)
     table = words(results / "site" / "games" / "breakout.html")
@@ -169,7 +165,7 @@ def test_two_ways_to_play_have_two_colours(results, add_run):
     protocol = {"name": "uber2018", "sticky_probability": 0.0}
     for number, epsilon in ((1, 0), (2, 0.05)):
         evaluation = {"action_rule": "greedy", "epsilon": epsilon}
-        recorded = {"protocol_record": protocol, "evaluation_record": evaluation, "settings_hash": "aa"}
+        recorded = {"protocol_record": protocol, "evaluation_record": evaluation}
         add_run(results, f"rs/breakout/small/{number}", [1.0, 2.0], recorded=recorded | {"settings_record": {}})
     build_site(results, replications=100)
     legend = (results / "site" / "games" / "breakout.html").read_text().partition('class="legend"')[2]
@@ -337,7 +333,8 @@ def test_a_bundle_overwrites_nothing(results, tmp_path):
     assert (tmp_path / "taken.zip").read_bytes() == b"precious"
 
 
-def test_a_bundle_leaves_out_what_links_bring_from_outside(results, tmp_path):
+@pytest.mark.parametrize("is_bundle", [True, False])
+def test_links_in_results_are_listed_and_not_followed(results, tmp_path, is_bundle):
     secret = tmp_path / "secret"
     secret.mkdir()
     settings = (results / RUN / "config.yaml").read_text()
@@ -351,25 +348,58 @@ def test_a_bundle_leaves_out_what_links_bring_from_outside(results, tmp_path):
     (results / RUN / "weights.png").symlink_to(secret / "figure.png")
     (results / RUN / "provenance.html").symlink_to(secret / "page.html")
     (results / "runs/ga/frostbite/small/7").symlink_to(secret / "run", target_is_directory=True)
-    (results / RUN / "inside.html").symlink_to("activation.html")
-    (results / RUN / "activation.html").write_text("a file of the results")
 
-    bundle_site(results, tmp_path / "bundle", replications=100)
+    pages = tmp_path / "bundle" if is_bundle else results / "site"
+    bundle_site(results, pages, replications=100) if is_bundle else build_site(results, replications=100)
 
-    files = [path for path in (tmp_path / "bundle").rglob("*") if path.is_file()]
+    files = [path for path in pages.rglob("*") if path.is_file()]
     assert not [path for path in files if b"hunter2" in path.read_bytes()]
-    copied = {path.relative_to(tmp_path / "bundle" / "files").as_posix() for path in files if "files" in path.parts}
-    assert f"{RUN}/activation.mp4" in copied
-    assert f"{RUN}/inside.html" in copied
-    assert not {f"{RUN}/weights.png", f"{RUN}/provenance.html"} & copied
-    assert not [path for path in copied if path.startswith("runs/ga/frostbite/small/7/")]
-    manifest = json.loads((tmp_path / "bundle" / "manifest.json").read_text())
-    left_out = {entry["path"] for entry in manifest["missing"] if "left out of the copy" in entry["reason"]}
-    assert {f"{RUN}/{name}" for name in ("config.yaml", "weights.png", "provenance.html")} <= left_out
-    assert [page.broken() for page in pages_of(tmp_path / "bundle")] == [[]] * len(pages_of(tmp_path / "bundle"))
-    # The gallery beside the results still shows what its owner has linked.
+    assert not [
+        path for path in files if path.relative_to(pages).as_posix().startswith("files/runs/ga/frostbite/small/7/")
+    ]
+    manifest = json.loads((pages / "manifest.json").read_text())
+    refused = {entry["path"] for entry in manifest["missing"] if entry["reason"].startswith("A link leads here.")}
+    assert refused == {
+        "runs/ga/frostbite/small/7",
+        *(f"{RUN}/{n}" for n in ("config.yaml", "weights.png", "provenance.html")),
+    }
+    assert [page.broken() for page in pages_of(pages)] == [[]] * len(pages_of(pages))
+
+
+@pytest.mark.parametrize("place", ["posters", "runs", "games", "runs/ga", "manifest.json"])
+def test_a_gallery_neither_writes_nor_deletes_through_links(results, tmp_path, place):
+    home = tmp_path / "home"
+    (home / "thesis").mkdir(parents=True)
+    (home / "thesis" / "chapter.tex").write_text("data")
+    listed = {
+        "written": [
+            "posters/thesis/chapter.tex",
+            "runs/thesis/chapter.tex",
+            f"runs/../../../{home.name}/thesis/chapter.tex",
+        ]
+    }
+    (home / "manifest.json").write_text(json.dumps(listed))
+    link = results / "site" / place
+    if link.exists():
+        link.rename(tmp_path / "before")
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(home / "manifest.json" if place == "manifest.json" else home)
+    is_listed = place in ("posters", "manifest.json")  # the other pages are written
+    refused = contextlib.nullcontext() if is_listed else pytest.raises(NeurozooError, match=f"{link} is a link")
+    with refused:
+        build_site(results, replications=100)
+    assert sorted(path.name for path in home.rglob("*")) == ["chapter.tex", "manifest.json", "thesis"]
+    assert (home / "manifest.json").read_text() == json.dumps(listed)
+
+
+def test_a_gallery_deletes_only_what_it_has_written(results):
     build_site(results, replications=100)
-    assert "hunter2" in (results / "site" / f"{RUN}.html").read_text()
+    own = results / "site" / "runs" / "notes.html"
+    own.write_text("precious")
+    shutil.rmtree(results / RUN)
+    build_site(results, replications=100)
+    assert not (results / "site" / f"{RUN}.html").exists()
+    assert own.read_text() == "precious"
 
 
 def test_the_index_opens_with_the_best_agent(site):

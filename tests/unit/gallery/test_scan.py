@@ -115,18 +115,18 @@ def test_runs_of_another_protocol_are_not_averaged(results):
     assert {run.over_runs.count for run in read(results).runs if run.over_runs} == {1}
 
 
-def recorded(key, power, **evaluation):
+def recorded(power, **evaluation):
     protocol = {"name": "uber2018", "sticky_probability": 0.0}
     record = {"mutation_power": power, "population_size": 100}
     return {
-        "settings_hash": key, "settings_record": record, "protocol_record": protocol,
+        "settings_record": record, "protocol_record": protocol,
         "evaluation_record": {"action_rule": "greedy"} | evaluation,
     }  # fmt: skip
 
 
 def test_runs_of_other_settings_or_facts_are_not_averaged_and_are_named(results, add_run):
-    for number, key, power, epsilon in ((1, "aa", 0.5, 0), (2, "aa", 0.5, 0), (3, "bb", 0.1, 0), (4, "aa", 0.5, 0.1)):
-        facts = recorded(key, power, epsilon=epsilon)
+    for number, power, epsilon in ((1, 0.5, 0), (2, 0.5, 0), (3, 0.1, 0), (4, 0.5, 0.1)):
+        facts = recorded(power, epsilon=epsilon)
         add_run(results, f"rs/frostbite/small/{number}", [10.0 * number], recorded=facts)
     runs = [run for run in read(results).runs if run.algo == "rs"]
     assert [(run.over_runs.mean, run.over_runs.count) for run in runs] == [(15, 2), (15, 2), (30, 1), (40, 1)]
@@ -139,9 +139,9 @@ def test_runs_of_other_settings_or_facts_are_not_averaged_and_are_named(results,
     assert [run.variant for run in labelled if run.algo == "rs"] == ["strong", "strong", "mutation_power 0.1", "strong"]
 
 
-def test_what_old_runs_did_not_record_is_said(site):
-    assert {(run.settings_hash, run.variant) for run in site.manifest.runs} == {("not recorded", "")}
-    assert {run.played for run in site.manifest.runs} == {"uber2018, not recorded"}
+def test_what_runs_did_not_record_is_unknown(site):
+    assert {(run.settings_hash, run.variant) for run in site.manifest.runs} == {("unknown", "")}
+    assert {run.played for run in site.manifest.runs} == {"uber2018, unknown"}
 
 
 def test_a_run_in_training_shows_what_its_log_has(site):
@@ -159,7 +159,7 @@ def test_a_finished_run_that_is_continued_shows_its_new_reports(results):
     (folder / "checkpoint.npz").unlink()  # as Snakemake does before the training; the old metrics.csv stays
     (folder / "state").mkdir()
     for path, frames in ((folder / "log.jsonl", 300_000), (folder / "state" / "log.jsonl", 900_000)):
-        path.write_text(json.dumps({"frames": frames, "score": 1.0, "test_score": None}) + "\n")
+        path.write_text(json.dumps({"format": 1, "frames": frames, "score": 1.0, "test_score": None}) + "\n")
     assert runs_of(results)["ga/frostbite/small/1"].frames == 900_000
 
 

@@ -94,7 +94,7 @@ def test_the_agent_of_a_run_plays_its_levels(run_dir, ops, capsys, monkeypatch):
     runner = run_dir / "runner.npz"
 
     def said(sha256):
-        settings = {**dict.fromkeys(IDENTITY, "x"), "run": 1, "agent": str(runner), "agent_sha256": sha256}
+        settings = {"format": 1, **dict.fromkeys(IDENTITY, "x"), "run": 1, "agent": str(runner), "agent_sha256": sha256}
         (run_dir / "config.yaml").write_text(yaml.safe_dump(settings))
         main(["level", str(run_dir), "--ops", str(ops)])
         return capsys.readouterr()

@@ -40,8 +40,8 @@ def runs_of_presets(algo, presets):
     return found
 
 
-def as_recorded(spec_, settings, game):
-    recorded = json.loads(json.dumps(asdict(settings)))
+def recorded_of(spec_, settings, game):
+    recorded = {"format": 1} | json.loads(json.dumps(asdict(settings)))
     if "protocol" in recorded:
         recorded["protocol"] = spec_.describe_protocol(game, settings)["name"]
     return recorded
@@ -51,7 +51,7 @@ def as_recorded(spec_, settings, game):
 def test_a_run_as_planned_has_no_changed_settings_and_every_change_is_named(algo):
     spec_ = ALGORITHMS[algo]
     for config, run in runs_of_presets(algo, spec_.presets):
-        recorded = as_recorded(spec_, spec_.settings(**run_settings(config, **vars(run))), run.game)
+        recorded = recorded_of(spec_, spec_.settings(**run_settings(config, **vars(run))), run.game)
         assert changed_settings(config, recorded, **vars(run)) == []
         for budget, is_growth in ((1, True), (10**12, False)):
             (change,) = changed_settings(config, recorded | {spec_.budget_unit: budget}, **vars(run))
@@ -61,19 +61,10 @@ def test_a_run_as_planned_has_no_changed_settings_and_every_change_is_named(algo
             assert str(change) == f"seed was {text}, is now 0"
 
 
-@pytest.mark.parametrize("algo", sorted(name for name, spec_ in ALGORITHMS.items() if spec_.first_presets))
-def test_a_run_by_a_preset_that_was_corrected_since_is_as_planned(algo):
-    spec_ = ALGORITHMS[algo]
-    for config, run in runs_of_presets(algo, spec_.first_presets):
-        preset = config["experiments"]["one"]["preset"]
-        then = spec_.settings(**run_settings(config, **vars(run))).changed(spec_.first_presets[preset])
-        assert changed_settings(config, as_recorded(spec_, then, run.game), **vars(run)) == []
-
-
 def write_state(run_dir, recorded, *, budget, spent):
     """Writes what `RunState` writes: no budget and nothing that changes no result among the identity."""
     identity = {name: value for name, value in recorded.items() if name not in ("frames", "snapshot_frames")}
-    found = {"identity": identity, "budget": budget, "progress": spent, "algorithm": {}}
+    found = {"format": 1, "identity": identity, "budget": budget, "progress": spent, "algorithm": {}}
     (run_dir / "state").mkdir(exist_ok=True)
     (run_dir / "state" / "state.json").write_text(json.dumps(found))
 
@@ -97,7 +88,7 @@ def test_a_plan_says_whether_a_run_goes_on_or_starts_anew(before, spent, words, 
     config = check_config({"experiments": {"one": one}})
     run = PlannedRun("ga", "pong", "small", 1)
     assert outlook(config, tmp_path, **vars(run)) == ""  # it has not begun
-    recorded = as_recorded(ALGORITHMS["ga"], ALGORITHMS["ga"].settings(**run_settings(config, **vars(run))), "pong")
+    recorded = recorded_of(ALGORITHMS["ga"], ALGORITHMS["ga"].settings(**run_settings(config, **vars(run))), "pong")
     recorded = {**vars(run), **recorded, **before}
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(recorded))
     # Without a state, there is nothing to go on from.
@@ -110,15 +101,6 @@ def test_a_plan_says_whether_a_run_goes_on_or_starts_anew(before, spent, words, 
     assert outlook(config, tmp_path, **vars(run)) == ""
 
 
-def test_a_record_with_both_names_of_a_setting_does_not_stop_a_plan(tmp_path):
-    one = {"algo": "dqn", "preset": "neurozoo", "games": ["pong"], "models": ["small"]}
-    config, run = check_config({"experiments": {"one": one}}), PlannedRun("dqn", "pong", "small", 1)
-    former, present = next(iter(ALGORITHMS["dqn"].settings.RENAMED.items()))
-    both = {**vars(run), "protocol": "machado2018", former: 1, present: 1}
-    (tmp_path / "config.yaml").write_text(yaml.safe_dump(both))
-    assert outlook(config, tmp_path, **vars(run)) == ""
-
-
 def test_runs_to_train_are_those_without_a_result_or_with_other_settings(tmp_path):
     one = {"algo": "ga", "preset": "uber2018", "games": ["pong"], "models": ["small"], "runs": 5}
     config = check_config({"experiments": {"one": one}, "pathvars": {"results": str(tmp_path)}})
@@ -128,7 +110,7 @@ def test_runs_to_train_are_those_without_a_result_or_with_other_settings(tmp_pat
         folder = tmp_path / "runs" / run.name
         folder.mkdir(parents=True)
         settings = ALGORITHMS["ga"].settings(**run_settings(config, **vars(run)))
-        (folder / "config.yaml").write_text(yaml.safe_dump(vars(run) | as_recorded(ALGORITHMS["ga"], settings, "pong")))
+        (folder / "config.yaml").write_text(yaml.safe_dump(vars(run) | recorded_of(ALGORITHMS["ga"], settings, "pong")))
     assert runs_to_train(config, runs) == runs  # begun, but not finished
     for run in runs[:4]:
         (tmp_path / "runs" / run.name / "checkpoint.npz").touch()
@@ -147,7 +129,7 @@ def test_results_of_other_settings_that_snakemake_does_not_know_are_told(tmp_pat
         folder = tmp_path / "runs" / run.name
         folder.mkdir(parents=True)
         settings = ALGORITHMS["ga"].settings(**run_settings(config, **vars(run)))
-        (folder / "config.yaml").write_text(yaml.safe_dump(vars(run) | as_recorded(ALGORITHMS["ga"], settings, "pong")))
+        (folder / "config.yaml").write_text(yaml.safe_dump(vars(run) | recorded_of(ALGORITHMS["ga"], settings, "pong")))
         (folder / "checkpoint.npz").touch()
     assert unseen_changes(config, runs, folder=tmp_path / "snakemake") == ""
     for run in runs[1:]:
@@ -167,7 +149,8 @@ def test_results_of_a_network_that_was_edited_since_are_told_although_snakemake_
         folder = tmp_path / "runs" / run.name
         folder.mkdir(parents=True)
         record = {"architecture": architecture_digest("small", with_start=True)} if run.run == 2 else {}
-        (folder / "config.yaml").write_text(yaml.safe_dump(vars(run) | {"protocol": "uber2018"} | record))
+        own = {"format": 1, "protocol": "uber2018"}
+        (folder / "config.yaml").write_text(yaml.safe_dump(vars(run) | own | record))
         (folder / "checkpoint.npz").touch()
     assert unseen_changes(config, planned_runs(config)) == ""
     small = ARCHITECTURES["small"]

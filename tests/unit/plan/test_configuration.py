@@ -15,7 +15,6 @@ from neurozoo.plan.filter_products import PRODUCTS
 from neurozoo.plan.planned_runs import (
     imported_runs,
     planned_runs,
-    recorded_settings,
     run_settings,
 )
 
@@ -37,56 +36,6 @@ def test_what_is_left_out_gets_its_default():
     assert (config["rollout"]["episodes"], config["rollout"]["max_steps"]) == (3, 2500)
     assert config["noise"]["size"] == 250_000_000
     assert config["algorithms"] == {name: {"preset": "demo", "overrides": {}} for name in ALGORITHMS}
-
-
-def test_settings_under_former_names_are_renamed_with_a_sentence():
-    text = (
-        "experiments: {a: {algo: dqn, games: [pong], models: [nature], overrides: {worlds: 2, seed: 3}}}\n"
-        "algorithms: {ga_ns: {overrides: {nearest: 7}}}"
-    )
-    sentences = []
-    config = check_config(yaml.safe_load(text), notify=sentences.append)
-    assert config["experiments"]["a"]["overrides"] == {"num_envs": 2, "seed": 3}
-    assert config["algorithms"]["ga_ns"]["overrides"] == {"num_neighbours": 7}
-    assert [sentence.split(";")[0] for sentence in sentences] == [
-        "experiments.a.overrides: worlds is now called num_envs",
-        "algorithms.ga_ns.overrides: nearest is now called num_neighbours",
-    ]
-    names = {"algo": "dqn", "game": "pong", "model": "nature", "run": 1}
-    assert (run_settings(config, **names)["num_envs"], recorded_settings(config, **names)["worlds"]) == (2, 2)
-
-
-def test_a_corrected_preset_trains_no_finished_run_again_but_a_changed_setting_does():
-    names = {"algo": "dqn", "game": "pong", "model": "nature", "run": 1}
-    text = "experiments: {{a: {{algo: dqn, games: [pong], models: [nature], preset: dopamine, overrides: {}}}}}"
-    corrected, chosen = (checked(text.format(o)) for o in ("{}", "{initialisation: glorot_uniform, seed: 1}"))
-    assert run_settings(corrected, **names)["initialisation"] == "glorot_uniform"  # for training
-    assert recorded_settings(corrected, **names)["initialisation"] == "torch"  # for Snakemake to compare
-    assert "finishes_test" not in recorded_settings(corrected, **names)
-    assert recorded_settings(chosen, **names)["initialisation"] == "glorot_uniform"
-    assert recorded_settings(chosen, **names)["seed"] == 1
-
-
-@pytest.mark.parametrize(("preset", "model"), [("neurozoo", "impala_shallow"), ("neurozoo_pqn", "small_layer_norm")])
-def test_shards_train_no_finished_run_again(preset, model):
-    names = {"algo": "impala", "game": "pong", "model": model, "run": 1}
-    text = "experiments: {{a: {{algo: impala, games: [pong], models: [{}], preset: {}, overrides: {}}}}}"
-    today, chosen = (
-        checked(text.format(model, preset, overrides)) for overrides in ("{}", "{num_envs: 16, shards: 4}")
-    )
-    assert run_settings(today, **names)["shards"] == 2
-    assert "shards" not in recorded_settings(today, **names)  # which no run of before has on record
-    assert recorded_settings(chosen, **names)["shards"] == 4
-
-
-def test_a_setting_under_both_of_its_names_is_refused():
-    both = "experiments: {a: {algo: dqn, games: [pong], models: [nature], overrides: {worlds: 2, num_envs: 2}}}"
-    with pytest.raises(NeurozooError) as caught:
-        checked(both)
-    assert str(caught.value).splitlines() == [
-        "The configuration has one problem:",
-        "  experiments.a.overrides: worlds and num_envs are the same setting, but both are given: leave out worlds.",
-    ]
 
 
 def test_checking_does_not_change_what_the_user_wrote_and_nothing_is_shared():

@@ -40,7 +40,7 @@ def finish(number):
     """Makes the files of a finished run, as far as a plan looks at them."""
     folder = Path("results/runs/rs/pong/small", str(number))
     folder.mkdir(parents=True)
-    (folder / "config.yaml").write_text(yaml.safe_dump(RUN | {"run": number, "protocol": "uber2018"}))
+    (folder / "config.yaml").write_text(yaml.safe_dump(RUN | {"format": 1, "run": number, "protocol": "uber2018"}))
     (folder / "checkpoint.npz").touch()
 
 

@@ -5,12 +5,11 @@ import pandas as pd
 import pytest
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.records.comparability import (
-    completed,
     differing_facts,
     name_differences,
     protocol_facts,
     read_facts,
-    unrecorded,
+    settings_hash,
     with_names,
     with_starts,
 )
@@ -61,11 +60,11 @@ def test_many_differences_are_counted_and_names_stay_different():
     assert [name.rpartition(", ")[2] for name in name_differences(cut).values()] == ["a", "b"]
 
 
-def test_settings_that_are_not_recorded_are_never_those_of_a_recorded_run():
+def test_unknown_settings_are_never_those_of_a_run_of_ours():
     new, old = run_of(settings_mutation_power="0.5"), run_of(settings=None, run=2)
-    assert named(new, old) == ["", "settings not recorded"]
-    assert named(new, old, column="settings") == ["aa", "not recorded"]
-    assert named(RUN, column="settings") == ["not recorded"]
+    assert named(new, old) == ["", "settings unknown"]
+    assert named(new, old, column="settings") == ["aa", "unknown"]
+    assert named(RUN, column="settings") == ["unknown"]
 
 
 def test_one_way_to_play_has_the_name_of_its_protocol():
@@ -83,18 +82,11 @@ def test_ways_of_one_name_are_told_apart_by_the_facts_that_differ():
     assert differing_facts(with_names(pd.DataFrame(runs))) == ["action set", "test epsilon"]
 
 
-def test_a_field_that_a_protocol_had_not_yet_has_its_default():
-    old, new = run_of(protocol_frame_skip=None), run_of(run=2, protocol_frame_skip="4")
-    assert set(named(old, new, column="played")) == {"uber2018"}
-    assert len(set(named(old, new | {"protocol_frame_skip": "3"}, column="played"))) == 2
-
-
 def test_runs_of_an_edited_network_are_not_pooled_with_those_of_the_network_before():
     before, after = run_of(architecture="111"), run_of(run=2, architecture="222")
-    earlier, other = run_of(run=3), run_of(model="small", architecture="333")  # an earlier version; another network
-    runs = with_names(pd.DataFrame([before, after, earlier, other]))
-    assert runs["variant"].tolist() == ["network 111", "network 222", "network not recorded", ""]
-    assert runs["settings"].tolist() == ["aa 111", "aa 222", "aa not recorded", "aa"]
+    runs = with_names(pd.DataFrame([before, after, run_of(model="small", architecture="333")]))
+    assert runs["variant"].tolist() == ["network 111", "network 222", ""]
+    assert runs["settings"].tolist() == ["aa 111", "aa 222", "aa"]
 
 
 def test_a_network_that_nobody_edited_leaves_names_and_hashes_as_they_are():
@@ -104,21 +96,8 @@ def test_a_network_that_nobody_edited_leaves_names_and_hashes_as_they_are():
 
 def test_the_networks_description_is_a_fact_of_a_runs_metrics(tmp_path):
     config = tmp_path / "config.yaml"
-    run = "{algo: ga, game: pong, model: large, run: 1, protocol: uber2018, settings_hash: aa, architecture: %s}"
-    config.write_text(run % f"'{'1' * 64}'")
-    assert read_facts(config) == {"settings": "aa", "architecture": "1" * 12}
-
-
-def test_what_is_not_recorded_is_said_of_those_that_it_concerns():
-    def sentence(*runs):
-        return unrecorded(with_names(pd.DataFrame(runs)), lambda algo, model: f"{algo} {model}")
-
-    new = run_of(algo="es")
-    assert sentence(new) == ""
-    both = "recorded only the name of the protocol, and no settings."
-    assert sentence(RUN) == f"All runs {both}"
-    assert sentence(new, RUN) == f"ga large {both}"
-    assert sentence(new, run_of(settings=None)) == "ga large recorded no settings."
+    config.write_text(json.dumps({"format": 1, **RUN, "architecture": "1" * 64}))
+    assert read_facts(config) == {"architecture": "1" * 12}
 
 
 def test_every_field_of_the_protocol_is_a_fact():
@@ -131,39 +110,29 @@ def test_every_field_of_the_protocol_is_a_fact():
     assert protocol_facts(replace(get_protocol("machado2018"), max_noops=3)) != facts
 
 
-@pytest.mark.parametrize("is_old", [False, True])
-def test_facts_come_from_the_runs_config_as_far_as_it_has_them(tmp_path, is_old):
+@pytest.mark.parametrize("is_imported", [False, True])
+def test_facts_come_from_the_runs_config_as_far_as_it_has_them(tmp_path, is_imported):
     protocol = asdict(get_protocol("uber2018"))
-    del protocol["start_state"]  # as before there was this field
-    new = {
-        "settings_hash": "0123456789ab",
+    records = {
         "settings_record": {"mutation_power": 0.5, "noop_steps": [5, 31], "double": True, "power": {"type": "linear"}},
         "evaluation_record": {"action_rule": "greedy", "epsilon": 0.0, "cutoff": None},
     }
-    found = {**RUN, "seed": 0, "protocol_record": protocol, **({} if is_old else new)}
+    found = {"format": 1, **RUN, "seed": 0, "protocol_record": protocol, **({} if is_imported else records)}
     (tmp_path / "config.yaml").write_text(json.dumps(found))
     facts = read_facts(tmp_path / "config.yaml")
     of_protocol = {name: value for name, value in facts.items() if name.startswith("protocol_")}
     assert of_protocol == protocol_facts(get_protocol("uber2018"))
-    assert {name: value for name, value in facts.items() if name not in of_protocol} == ({} if is_old else {
-        "settings": "0123456789ab", "settings_mutation_power": "0.5", "settings_noop_steps": "5, 31",
-        "settings_double": "yes", "settings_power": "type linear", "evaluation_action_rule": "greedy",
+    assert {name: value for name, value in facts.items() if name not in of_protocol} == ({} if is_imported else {
+        "settings": settings_hash(records["settings_record"]), "settings_mutation_power": "0.5",
+        "settings_noop_steps": "5, 31", "settings_double": "yes", "settings_power": "type linear",
+        "evaluation_action_rule": "greedy",
         "evaluation_epsilon": "0", "evaluation_cutoff": "none",
     })  # fmt: skip
 
 
 def test_a_config_with_neither_has_no_facts(tmp_path):
-    (tmp_path / "config.yaml").write_text(json.dumps(RUN))
+    (tmp_path / "config.yaml").write_text(json.dumps({"format": 1, **RUN}))
     assert read_facts(tmp_path / "config.yaml") == {}
-
-
-def test_what_facts_had_no_field_for_is_what_was_true_then():
-    then = {"settings": "aa", "settings_learning_rate": "0.1", "protocol_action_set": "minimal"}
-    now = then | {"settings": "bb", "settings_shards": "2", "settings_model": "small", "protocol_least_noop_steps": "3"}
-    added = {"shards": 1, "learning_rate": 0.5, "unknown": 7}
-    assert completed(then, now, added=added) == then | {"settings_shards": "1", "protocol_least_noop_steps": "0"}
-    # Nothing is known of results of earlier versions.
-    assert completed({"protocol": "uber2018"}, now, added=added) == {"protocol": "uber2018"}
 
 
 def test_searches_that_start_from_other_files_are_told_apart():
@@ -181,6 +150,5 @@ def test_searches_that_start_from_other_files_are_told_apart():
 
 def test_the_files_that_a_search_started_from_are_facts_of_its_metrics(tmp_path):
     config = tmp_path / "config.yaml"
-    run = "{algo: map_elites, game: maze, model: plain, run: 1, protocol: maze, settings_hash: aa, agent_sha256: %s}"
-    config.write_text(run % f"{'b' * 64}")
-    assert read_facts(config) == {"settings": "aa", "settings_agent_sha256": "b" * 12}
+    config.write_text(json.dumps({"format": 1, **RUN, "agent_sha256": "b" * 64}))
+    assert read_facts(config) == {"settings_agent_sha256": "b" * 12}

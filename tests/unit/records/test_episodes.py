@@ -8,12 +8,12 @@ from neurozoo.records.episodes import write_episodes
 from neurozoo.records.run_log import parse_log
 
 HEADER = "time_s,frames,learner,actor,environment,score,clipped_return,steps,games"
-FIRST = [[400, 0, 0, 3, -21.0, -21.0, 100, 1], [480, 0, 0, 1, 7.5, None, 60, 1]]
+FIRST = [[400, 0, 0, 3, -21.0, -21.0, 100, 1], [480, 0, 0, 1, 7.5, 1.0, 60, 1]]
 SECOND = [[2000, 1, 3, 40, 1.0, 1.0, 9, 2]]
 
 
 def report(iteration, **fields):
-    standard = {"frames": 1000 * iteration, "score": 1, "test_score": None, "Iteration": iteration}
+    standard = {"format": 1, "frames": 1000 * iteration, "score": 1, "test_score": None, "Iteration": iteration}
     return standard | {"TimeElapsedTotal": 2.5 * iteration} | fields
 
 
@@ -28,14 +28,9 @@ def test_each_game_is_a_row_with_the_time_of_its_report(tmp_path):
     assert written(tmp_path, report(1, Episodes=FIRST), report(2, Episodes=[]), report(3, Episodes=SECOND)) == [
         HEADER,
         "2.5,400,0,0,3,-21.0,-21.0,100,1",
-        "2.5,480,0,0,1,7.5,,60,1",
+        "2.5,480,0,0,1,7.5,1.0,60,1",
         "7.5,2000,1,3,40,1.0,1.0,9,2",
     ]
-
-
-def test_logs_of_earlier_versions_have_no_rows(tmp_path):
-    assert written(tmp_path, report(1), report(2)) == [HEADER]
-    assert written(tmp_path, report(1), report(2, Episodes=SECOND)) == [HEADER, "5.0,2000,1,3,40,1.0,1.0,9,2"]
 
 
 @pytest.mark.parametrize(

@@ -110,14 +110,14 @@ def test_runs_of_one_algorithm_with_other_settings_are_another_agent(tmp_path):
     assert found[["variant", "other_variant"]].to_numpy().tolist()[0] == ["mutation_power 0.0005", "mutation_power 0.5"]
 
 
-def test_runs_of_before_are_compared_with_each_other_and_with_no_new_ones(tmp_path):
+def test_logs_of_published_codes_are_compared_with_each_other_only(tmp_path):
     old = {"settings": None, "protocol_action_set": None, "evaluation_epsilon": None}
     found = table(tmp_path, run_of(1, **old), run_of(3, algo="es", **old), run_of(2, algo="rs"))
     compared = found[found["games"] > 0]
     assert set(compared["algo"] + compared["other_algo"]) == {"gaes"}
-    assert set(compared["protocol"]) == {"uber2018, not recorded"}
-    assert set(compared["settings"]) == {"not recorded"}
-    sentence = "Left out in pong: episodes were played differently (how is not recorded)."
+    assert set(compared["protocol"]) == {"uber2018, unknown"}
+    assert set(compared["settings"]) == {"unknown"}
+    sentence = "Left out in pong: episodes were played differently (how is unknown)."
     assert set(found.loc[found["games"] == 0, "left_out"]) == {sentence}
 
 

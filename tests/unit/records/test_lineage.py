@@ -26,7 +26,7 @@ GENERATIONS = (FIRST, SECOND, THIRD)
 def write_log(path, generations=GENERATIONS):
     with open(path, "w") as file:
         for iteration, rows in enumerate(generations, start=1):
-            report = {"frames": 1, "score": 1, "test_score": 1, "Iteration": iteration, "Lineage": rows}
+            report = {"format": 1, "frames": 1, "score": 1, "test_score": 1, "Iteration": iteration, "Lineage": rows}
             file.write(json.dumps(report) + "\n")
     return path
 
@@ -110,7 +110,7 @@ def test_random_search_without_parents_is_a_figure(tmp_path):
 
 def test_a_log_without_or_with_a_damaged_lineage_is_refused(tmp_path):
     log = tmp_path / "log.jsonl"
-    log.write_text('{"frames": 1, "score": 1, "test_score": 1, "Iteration": 1}\n')
+    log.write_text('{"format": 1, "frames": 1, "score": 1, "test_score": 1, "Iteration": 1}\n')
     with pytest.raises(NeurozooError, match="has no lineage"):
         write_lineage(log, tmp_path / "lineage.parquet")
     for rows in ([[1, 2]], [[*FIRST[0][:5], "much", *FIRST[0][6:]]], 5, [5]):

@@ -8,13 +8,18 @@ IDENTITY = {"algo": "ga", "game": "pong", "model": "large", "run": 1, "protocol"
 
 
 def test_the_identity_comes_from_the_runs_config(tmp_path):
-    (tmp_path / "config.yaml").write_text(json.dumps({"seed": 0, **IDENTITY, "frames": 400_000}))
+    (tmp_path / "config.yaml").write_text(json.dumps({"format": 1, "seed": 0, **IDENTITY, "frames": 400_000}))
     assert read_identity(tmp_path / "config.yaml") == IDENTITY
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(None, "is missing"), ("{[", "is damaged"), ("algo: ga", "lacks game, model, run, protocol"), ("", "lacks algo")],
+    [
+        (None, "is missing"),
+        ("{[", "is damaged"),
+        ("{format: 1, algo: ga}", "lacks game, model, run, protocol"),
+        ("algo: ga", "has format 0"),
+    ],
 )
 def test_a_run_config_that_cannot_be_used_says_why(tmp_path, content, message):
     if content is not None:

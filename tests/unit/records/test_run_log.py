@@ -12,7 +12,6 @@ from neurozoo.records.run_log import (
     check_whole,
     current_log,
     iter_backwards,
-    iter_log,
     parse_log,
     read_last_complete,
     read_log,
@@ -35,7 +34,8 @@ def parsed(log, tmp_path, columns=None):
 
 def report(iteration, **more):
     return {
-        "frames": 4000 * iteration, "score": 10.125, "test_score": 9.5, "test_episodes": 200, "Iteration": iteration,
+        "format": 1, "frames": 4000 * iteration, "score": 10.125, "test_score": 9.5, "test_episodes": 200,
+        "Iteration": iteration,
         "TruncatedPopulationEliteSeeds": [1, [2, 0.002]], **more,
     }  # fmt: skip
 
@@ -51,7 +51,7 @@ def test_json_lines_become_one_row_per_report_at_full_precision(tmp_path):
     rows = parsed(written(tmp_path, report(1), report(2, MutationPower=third)), tmp_path)
     identity = ["algo", "game", "model", "run", "protocol"]
     assert list(rows[0])[:10] == [*identity, "frames", "score", "test_score", "score_episodes", "test_episodes"]
-    assert (rows[0]["score_episodes"], rows[0]["test_episodes"]) == ("", "200")  # older logs lack the first
+    assert (rows[0]["score_episodes"], rows[0]["test_episodes"]) == ("", "200")
     assert [row["frames"] for row in rows] == ["4000", "8000"]
     assert rows[0]["run"] == "3"
     assert rows[0]["protocol"] == "uber2018"
@@ -91,14 +91,9 @@ def test_genomes_are_put_together_from_what_the_log_says_is_new(tmp_path):
     assert read_last_complete(log)["TruncatedPopulationEliteSeeds"] == LONG[:30]
 
 
-def test_whole_genomes_of_earlier_versions_are_skipped_and_nothing_else(tmp_path):
-    genome = {"TruncatedPopulationEliteSeeds": LONG[:9]}
-    first, last = {**genome, **report(1, Note="x", **genome)}, {**report(2), "Note": "y", **genome}
-    complete = read_log(written(tmp_path, first, last, as_changes(report(3, **genome), last)))
-    assert [record["TruncatedPopulationEliteSeeds"] for record in complete] == [LONG[:9]] * 3
-    short = [{name: value for name, value in record.items() if name not in genome} for record in complete]
-    assert list(iter_log(tmp_path / "log.jsonl")) == short
-    assert [record.get("Note") for record in short] == ["x", "y", None]
+def test_a_log_of_another_format_is_refused_in_a_sentence(tmp_path):
+    with pytest.raises(NeurozooError, match=r"log\.jsonl has format 7, but this version reads format 1\. Make"):
+        read_log(written(tmp_path, report(1) | {"format": 7}))
 
 
 def test_a_log_that_was_cut_off_is_not_whole(tmp_path):

@@ -39,7 +39,7 @@ def phase(**values):
 
 def record(iteration, *, frames, wall_time, **phases):
     columns = {f"{name}_{key}": value for name, values in phases.items() for key, value in phase(**values).items()}
-    scores = {"frames": frames, "score": 1.0, "test_score": None}
+    scores = {"format": 1, "frames": frames, "score": 1.0, "test_score": None}
     return scores | {"Iteration": iteration, "wall_time": wall_time} | columns
 
 
@@ -137,7 +137,7 @@ def test_a_file_without_phases_is_refused(original, tmp_path):
     with pytest.raises(NeurozooError, match="lacks steps, nr_games"):
         read_statistics(text("epoch,phase\n1,train\n"))
     with pytest.raises(NeurozooError, match="has no phases"):
-        read_statistics(text('{"frames": 1, "score": 1, "test_score": 1}\n'))
+        read_statistics(text('{"format": 1, "frames": 1, "score": 1, "test_score": 1}\n'))
     with pytest.raises(NeurozooError, match="is damaged"):
         read_statistics(text("epoch,phase\n1,train,3\n1,2,3,4\n"))
     with pytest.raises(NeurozooError, match=r"finished games in the phase 'play', but has none\. Its phases: random"):

@@ -294,14 +294,14 @@ def test_runs_that_were_played_differently_under_one_name_are_not_pooled(tmp_pat
     assert apart["runs"].tolist() == [1, 1]
 
 
-def test_what_old_results_lack_is_not_recorded_in_the_table(tmp_path):
+def test_what_logs_of_published_codes_lack_is_unknown_in_the_table(tmp_path):
     new = reports(7, run=2).assign(settings="aa", protocol_frame_skip="4")
     found = scores(tmp_path, reports(5), new).loc["frostbite"]
-    assert found["settings"].tolist() == ["not recorded", "aa"]
-    assert found["protocol_frame_skip"].tolist() == ["not recorded", "4"]
-    assert found["variant"].fillna("").tolist() == ["settings not recorded", ""]
-    assert found["played"].tolist() == ["uber2018, not recorded", "uber2018"]
-    assert scores(tmp_path, reports(5)).loc["frostbite", "settings"] == "not recorded"
+    assert found["settings"].tolist() == ["unknown", "aa"]
+    assert found["protocol_frame_skip"].tolist() == ["unknown", "4"]
+    assert found["variant"].fillna("").tolist() == ["settings unknown", ""]
+    assert found["played"].tolist() == ["uber2018, unknown", "uber2018"]
+    assert scores(tmp_path, reports(5)).loc["frostbite", "settings"] == "unknown"
 
 
 def test_facts_stay_text_and_labels_join_the_runs_of_their_experiments(tmp_path):

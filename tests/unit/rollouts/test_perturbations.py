@@ -26,7 +26,7 @@ def recorded(folder, tmp_path):
 
 
 def test_without_noise_the_file_is_the_same_and_names_no_perturbation(recorded, tmp_path):
-    assert "disturbance" not in recorded("plain")
+    assert "perturbation" not in recorded("plain")
     recorded("zero", observation_noise=0.0, parameter_noise=0.0, action_noise=0.0)
     assert (tmp_path / "zero.npz").read_bytes() == (tmp_path / "plain.npz").read_bytes()
 
@@ -38,7 +38,7 @@ def test_the_agent_sees_new_noise_of_the_right_size_in_every_step(recorded):
     assert abs(noise.mean()) < 0.002
     other = noisy["observations"][1] - plain["observations"][1]
     assert abs(np.corrcoef(noise.ravel(), other.ravel())[0, 1]) < 0.05
-    assert json.loads(str(noisy["disturbance"])) == {
+    assert json.loads(str(noisy["perturbation"])) == {
         "observation": 0.05,
         "parameter": 0.0,
         "action": 0.0,

@@ -70,8 +70,8 @@ def test_wanted_rows_come_in_ascending_order_with_their_steps(rollout_file, monk
         ({"starts": np.array([[0, 0, 2**31]])}, "starts in order from step 0"),
         ({"starts": np.zeros((0, 3), int), "ep_rewards": np.zeros(0)}, "of at least one step"),
         ({"representation": np.zeros((40, 512), np.float32)}, r"representation \(steps, 256\).* but holds"),
-        ({"disturbance": np.array('{"action": 2, "seed": 0}')}, "a perturbation and its seed as JSON"),
-        ({"disturbance": np.array("[" * 9)}, "a perturbation and its seed as JSON"),
+        ({"perturbation": np.array('{"action": 2, "seed": 0}')}, "a perturbation and its seed as JSON"),
+        ({"perturbation": np.array("[" * 9)}, "a perturbation and its seed as JSON"),
         ({"frames": np.zeros((40, 210, 160), np.uint8)}, r"frames \(steps, height, width, 3\).* but holds"),
     ],
 )
@@ -81,10 +81,9 @@ def test_files_that_do_not_suit_the_model_are_refused(opened, rollout_file, tmp_
         pass
 
 
-@pytest.mark.parametrize("key", ["disturbance", "perturbation"])  # the key of today's files, and its new name
-def test_a_perturbation_is_read_under_either_key(opened, rollout_file, tmp_path, rewritten, key):
+def test_a_perturbation_comes_back_from_its_file(opened, rollout_file, tmp_path, rewritten):
     text = np.array('{"observation": 0.1, "parameter": 0, "action": 0.2, "sticky_probability": null, "seed": 9}')
-    with opened(rewritten(rollout_file("small"), tmp_path / "x.npz", **{key: text})) as rollout:
+    with opened(rewritten(rollout_file("small"), tmp_path / "x.npz", perturbation=text)) as rollout:
         assert (rollout.perturbation, rollout.seed) == (Perturbation(observation=0.1, action=0.2), 9)
 
 
@@ -94,7 +93,7 @@ def test_a_rollout_of_another_network_is_refused(opened):
         pass
 
 
-def test_a_rollout_that_was_recorded_before_there_were_actions_is_refused(opened, rollout_file, tmp_path):
+def test_a_rollout_without_actions_is_refused(opened, rollout_file, tmp_path):
     with np.load(rollout_file("small")) as file:
         np.savez(tmp_path / "x.npz", **{key: file[key] for key in file if key not in ("actions", "starts")})
     with pytest.raises(NeurozooError, match=r"lacks actions, starts\. Record it again"), opened(tmp_path / "x.npz"):

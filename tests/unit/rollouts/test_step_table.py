@@ -58,7 +58,7 @@ def test_episodes_are_numbered_and_their_last_steps_marked(frozen_folder, own_co
 def test_the_metadata_name_the_agent_and_how_it_played(recorded):
     facts = json.loads(pq.read_schema(recorded[1]).metadata[b"neurozoo"])
     assert facts["agent"] == "ga/space_invaders/small/1"
-    assert (facts["seed"], facts["disturbance"]["action"]) == (0, 0.5)
+    assert (facts["seed"], facts["perturbation"]["action"]) == (0, 0.5)
     assert facts["protocol"]["name"] == "uber2018"
 
 

@@ -22,7 +22,7 @@ def test_a_clock_adds_up_and_continues_within_an_iteration():
     assert (restored.counted, restored.total, restored.processor) == (4.0, 5.0, 7.0)
 
 
-def test_a_run_that_began_before_processor_time_was_measured_does_not_claim_to_know_it():
+def test_a_run_whose_processor_time_is_unknown_does_not_claim_to_know_it():
     clock = Clock.from_state({"counted": 4.0, "total": 5.0, "now": {"counted": 1.0, "total": 1.0, "playing": 0.5}})
     clock.add(1.0, untimed=0.0, playing=0.5, processor=0.5)
     clock.end_iteration()

@@ -7,12 +7,8 @@ from pathlib import Path
 import pytest
 import training_processes
 import yaml
-from neurozoo.algorithms.registry import get_algorithm
-from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.files import sha256_of
 from neurozoo.genomes.packing import unpack
-from neurozoo.training import make_context
-from neurozoo.training.identity import as_begun, state_identity
 from training_processes import assert_same_results, reports, wait_for_news
 
 
@@ -69,23 +65,3 @@ def test_the_children_of_the_loaded_parents_are_those_of_a_longer_run_s_last_par
     assert facts["load_population"] == str(source)
     assert (facts["start_sha256"], facts["start_genomes"]) == (sha256_of(read), len(parents))
     assert f"SHA-256 {sha256_of(read)}" in (tmp_path / "run" / "train.log").read_text()
-
-
-@pytest.mark.parametrize(("algo", "setting"), [("ga", "load_population"), ("es", "load_from")])
-def test_a_state_of_before_the_setting_existed_is_continued_unless_the_setting_is_given(tmp_path, algo, setting):
-    spec = get_algorithm(algo)
-
-    def context(**overrides):
-        settings = vars(resolve_settings(algo, preset="demo", overrides=overrides))
-        given = {"algo": algo, "game": "pong", "model": "small", "run": 1, "run_dir": tmp_path}
-        return make_context(**given, settings=settings, ops="op", noise="noise")
-
-    new = state_identity(spec, context(), {})
-    lacking = {*spec.settings.ADDED, "protocol_record", "entropy"}
-    before = {name: value for name, value in new.items() if name not in lacking}
-    (tmp_path / "state").mkdir()
-    (tmp_path / "state" / "state.json").write_text(json.dumps({"identity": before}))
-    assert state_identity(spec, as_begun(spec, context()), {}) == before
-    loaded = as_begun(spec, context(**{setting: "p.json"}))
-    assert getattr(loaded.settings, setting) == "p.json"
-    assert state_identity(spec, loaded, {}).items() > before.items()

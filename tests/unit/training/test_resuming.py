@@ -45,22 +45,9 @@ def test_a_run_continues_without_the_outputs_that_snakemake_deleted(uninterrupte
     resume(tmp_path)
     resume(uninterrupted)
     assert contexts[0]["settings"] == contexts[1]["settings"]
-    (tmp_path / "state" / "config.yaml").unlink()  # a state of an earlier version
+    (tmp_path / "state" / "config.yaml").unlink()  # a kill came before it was written
     with pytest.raises(NeurozooError, match=r"has a state, but no config\.yaml: .* give the snakemake command"):
         resume(tmp_path)
-
-
-def test_a_run_on_record_under_former_names_continues_with_its_settings(tmp_path, monkeypatch):
-    facts = {"algo": "dqn", "game": "pong", "model": "nature", "run": 1, "protocol": "nature2015"}
-    facts |= {"frames": 100, "worlds": 3, "clip_error": 0.5}
-    (tmp_path / "config.yaml").write_text(yaml.safe_dump(facts))
-    (tmp_path / "state").mkdir()
-    (tmp_path / "state" / "state.json").write_text("{}")
-    contexts = []
-    monkeypatch.setattr(resuming, "train", lambda context, **choices: contexts.append(context))
-    resume(tmp_path)
-    settings = contexts[0].settings
-    assert (settings.frames, settings.num_envs, settings.huber_delta) == (100, 3, 0.5)
 
 
 def test_a_budget_that_was_too_large_can_be_lowered_to_what_is_not_spent(runner, tmp_path):

@@ -13,9 +13,11 @@ if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is not signal.SIG_
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 
 from neurozoo import __version__
 from neurozoo.errors import plain_errors
+from neurozoo.folders import guard
 
 with plain_errors():  # the catalogue of networks, which users edit, is checked here
     from neurozoo.cli.agents import add_agent_commands
@@ -51,6 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options, unknown = build_parser().parse_known_args(arguments)
     if unknown:
         options.parser.error(f"unrecognized arguments: {' '.join(unknown)}")  # names the command's own --help
+    named = [path for value in vars(options).values() for path in (value if isinstance(value, list) else [value])]
+    guard(*(path for path in named if isinstance(path, Path)))
     with plain_errors():
         check_run_dirs(options)
         options.command(options)

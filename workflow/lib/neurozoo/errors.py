@@ -10,6 +10,8 @@ import sys
 import traceback
 from collections.abc import Iterable, Iterator
 
+from neurozoo.folders import open_descriptor
+
 _LONGEST = 80  # characters of a name in a message
 _MANY_NAMES, _NEIGHBOURS = 40, 4  # names, of which an error lists so many on each side of the similar one
 
@@ -86,7 +88,10 @@ _SENTENCES = {
     errno.EISDIR: "cannot be used, because a folder is where a file is needed. Move it, or choose another name.",
     errno.ESPIPE: "should be a file, but is a pipe, a socket or a device. Put a file there, or give another path.",
     errno.ENOENT: "is missing. Check the path.",
-    errno.ELOOP: "cannot be opened, because its links lead in a circle. Mend them.",
+    errno.ELOOP: (
+        "is a link. Links in a folder of results are not followed, because they may lead anywhere. Put the file or "
+        "folder itself there, or delete the link."
+    ),
 }
 
 
@@ -95,12 +100,13 @@ def explained(error: OSError, path: str | os.PathLike | None = None) -> Exceptio
 
     Args:
         error: What the system raised.
-        path: The file that was wanted; None for the one that the error names.
+        path: The file that was wanted; None for the one that the error names. A link is always named itself.
 
     Returns:
         A `NeurozooError`; `error` itself if no file is known.
     """
-    place = path if path is not None else error.filename
+    is_named = error.filename is not None and (path is None or error.errno == errno.ELOOP)
+    place = error.filename if is_named else path
     if place is None or error.errno is None:
         return error
     reason = os.strerror(error.errno).lower()
@@ -177,5 +183,7 @@ def plain_errors(log: str | os.PathLike | None = None) -> Iterator[None]:
 
 def _append(log: str | os.PathLike | None, text: str) -> None:
     if log is not None:
-        with contextlib.suppress(OSError), open(log, "a", encoding="utf-8") as file:
-            file.write(text)
+        with contextlib.suppress(OSError):
+            descriptor = open_descriptor(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            with open(descriptor, "a", encoding="utf-8") as file:
+                file.write(text)

@@ -1,18 +1,28 @@
 """Writes files atomically: they appear complete or not at all. Reads text and JSON, computes checksums."""
 
 import contextlib
-import errno
 import hashlib
 import io
 import json
 import os
 import re
-import stat
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any, TextIO
 
 from neurozoo.errors import NeurozooError, explained
+from neurozoo.folders import (
+    delete_folder,
+    delete_leftovers,
+    move,
+    open_descriptor,
+    opened_folder,
+    opened_parent,
+    reached,
+    strangers,
+    temporary_name,
+)
 
 MOST_TEXT = 2**28  # bytes of a file that is read whole: 256 MiB
 PLAIN_NAME = "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$"  # what may become part of a path: no slash, and no dot in front
@@ -27,27 +37,79 @@ def written_whole(path: str | os.PathLike, *, is_durable: bool = True) -> Iterat
         is_durable: Whether to wait until the disk has the data, so that the file survives a power cut.
 
     Yields:
-        The temporary path to write to, in the same folder. It has the suffix of `path`, because some writers choose
-        the format by it.
+        The temporary path to write to: an empty file in the same folder, whose name nobody can guess. It has the suffix
+        of `path`, because some writers choose the format by it.
 
     Raises:
-        NeurozooError: The disk is full, or the system refuses the file. An earlier file at `path` is unchanged.
+        NeurozooError: The disk is full, or the system refuses the file, or a link below its root leads to it (see
+            `neurozoo.folders`). An earlier file at `path` is unchanged.
+    """
+    temporary = None
+    try:
+        with opened_parent(path, make=True) as (folder, name):
+            temporary = temporary_name(name)
+            try:
+                os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=folder))
+                yield reached(folder, temporary)
+                if is_durable:
+                    with open(os.open(temporary, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)) as file:
+                        os.fsync(file.fileno())
+                os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+            finally:
+                with contextlib.suppress(OSError):
+                    os.unlink(temporary, dir_fd=folder)
+    except OSError as error:
+        is_named = error.filename is not None and not (temporary and os.fspath(error.filename).endswith(temporary))
+        raise explained(error, None if is_named else path) from error
+
+
+@contextlib.contextmanager
+def folder_written_whole(path: str | os.PathLike, *, parts: Sequence[str]) -> Iterator[Path]:
+    """Gives a temporary folder and renames it to `path` on success. It replaces nothing but an earlier such folder.
+
+    Args:
+        path: The folder to write.
+        parts: Patterns of all that may be in it, see `neurozoo.folders.strangers`.
+
+    Yields:
+        The temporary path to write to: an empty folder beside the other.
+
+    Raises:
+        NeurozooError: `path` holds other files, or the system refuses it, or a link below its root leads to it. What
+            was there before is unchanged.
     """
     path = Path(path)
-    temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        yield temporary
-        if is_durable:
-            with open(temporary, "rb+") as file:
-                os.fsync(file.fileno())
-        os.replace(temporary, path)
+        if others := strangers(path, *parts):
+            raise NeurozooError(
+                f"{path} holds other files ({', '.join(others[:3])}), which would be lost. Give another folder."
+            )
+        delete_leftovers(path)
+        new, old = (path.with_name(temporary_name(path.name)) for _ in range(2))
+        try:
+            with opened_folder(new, make=True) as folder:
+                yield reached(folder)
+            with contextlib.suppress(FileNotFoundError):
+                move(path, old)
+            move(new, path)
+        finally:
+            delete_folder(new)
+            delete_folder(old)
     except OSError as error:
-        is_named = error.filename is not None and os.fspath(error.filename) != os.fspath(temporary)
-        raise explained(error, None if is_named else path) from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+        raise explained(error, path) from error
+
+
+def copy_file(path: str | os.PathLike, output: str | os.PathLike, *, is_durable: bool = True) -> None:
+    """Copies a file; the copy appears whole or not at all, see `open_file` and `written_whole`."""
+    try:
+        with (
+            open_file(path) as file,
+            written_whole(output, is_durable=is_durable) as temporary,
+            open(temporary, "wb") as copy,
+        ):
+            shutil.copyfileobj(file, copy, 2**20)
+    except OSError as error:
+        raise explained(error, path) from error
 
 
 def write_text(path: str | os.PathLike, text: str) -> None:
@@ -72,25 +134,40 @@ def plain_name(name: object) -> str:
     return name
 
 
-def open_file(path: str | os.PathLike) -> BinaryIO:
-    """Opens a file to read it. Pipes and devices, which may never end, are refused at once.
+def open_file(path: str | os.PathLike) -> io.BufferedReader:
+    """Opens a file to read it. Pipes and devices, which may never end, and links below a root are refused at once.
 
     Raises:
-        OSError: The file is missing, cannot be read, or is none. `explained` has a sentence for each.
+        OSError: As `open_descriptor`. `explained` has a sentence for each.
     """
-    # Without waiting: opening a pipe would wait until somebody writes to it.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    kind = os.fstat(descriptor).st_mode
-    if not stat.S_ISREG(kind):
-        os.close(descriptor)
-        number = errno.EISDIR if stat.S_ISDIR(kind) else errno.ESPIPE
-        raise OSError(number, os.strerror(number), os.fspath(path))
-    return open(descriptor, "rb")
+    return open(open_descriptor(path, os.O_RDONLY), "rb")
+
+
+@contextlib.contextmanager
+def reached_file(path: str | os.PathLike) -> Iterator[Path]:
+    """Opens a file, see `open_file`, for libraries and programs that open it once more by a path.
+
+    Yields:
+        The path, which ends with the context, and with the name of the file, because some tell the format from it.
+    """
+    with opened_parent(path) as (folder, name):
+        os.close(open_descriptor(path, os.O_RDONLY))
+        yield reached(folder, name)
+
+
+def open_to_append(path: str | os.PathLike) -> TextIO:
+    """Opens a text file (UTF-8) to write at its end; it is made if it is missing, see `open_descriptor`."""
+    return open(open_descriptor(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "a", encoding="utf-8")
 
 
 def open_text(path: str | os.PathLike, *, errors: str = "strict", newline: str | None = None) -> TextIO:
     """Opens a text file (UTF-8) to read it, see `open_file`; `errors` and `newline` are those of `open`."""
     return io.TextIOWrapper(open_file(path), encoding="utf-8", errors=errors, newline=newline)
+
+
+def open_to_write(path: str | os.PathLike) -> TextIO:
+    """Opens a text file (UTF-8) to write it anew, as a log is written: line by line, see `open_descriptor`."""
+    return open(open_descriptor(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w", encoding="utf-8")
 
 
 def read_text(path: str | os.PathLike, remedy: str, *, most: int = MOST_TEXT) -> str:
@@ -158,5 +235,5 @@ def read_json(path: str | os.PathLike, remedy: str) -> dict:
 
 def sha256_of(path: str | os.PathLike) -> str:
     """Returns a file's SHA-256 as 64 hexadecimal digits."""
-    with open(path, "rb") as file:
+    with open_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

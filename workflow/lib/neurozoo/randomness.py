@@ -2,7 +2,6 @@
 
 import hashlib
 from enum import IntEnum
-from typing import Literal
 
 import numpy as np
 
@@ -38,28 +37,20 @@ class Purpose(IntEnum):
 
 
 Entropy = tuple[int, ...]
-# What the random numbers of a run depend on, besides their address. Runs keep the rule under which they began.
-EntropyRule = Literal["seed_run", "seed_run_algo_game_model"]
-OLD_RULE: EntropyRule = "seed_run"  # of version 0.1 before there was another one
-NEW_RULE: EntropyRule = "seed_run_algo_game_model"
 
 
-def run_entropy(rule: EntropyRule, *, seed: int, run: int, algo: str, game: str, model: str) -> Entropy:
-    """Returns the entropy of a run.
+def run_entropy(*, seed: int, run: int, algo: str, game: str, model: str) -> Entropy:
+    """Returns what the random numbers of a run depend on, besides their address.
 
-    Under the new rule, runs of two algorithms, games or networks are independent, as statistics over runs assume. Under
-    the old one, a genetic algorithm and random search had the same first generation.
+    Runs of two algorithms, games or networks are independent, as statistics over runs assume.
 
     Args:
-        rule: What it depends on.
         seed: Seed of the experiment.
         run: Number of the run.
         algo: Algorithm such as `ga`.
         game: Game id.
         model: Network, or another variant.
     """
-    if rule == OLD_RULE:
-        return (seed, run)
     digest = hashlib.sha256(f"{algo}/{game}/{model}".encode()).digest()
     return (seed, run, int.from_bytes(digest[:16], "little"))
 

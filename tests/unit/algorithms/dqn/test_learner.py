@@ -61,12 +61,11 @@ def opened(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "QNetwork", StillNetwork)
     made = []
 
-    def make(preset="nature", game="breakout", *, state=None, folder=tmp_path, as_before=False, **overrides):
+    def make(preset="nature", game="breakout", *, state=None, folder=tmp_path, **overrides):
         settings = resolve_settings("dqn", preset=preset, overrides=TINY | {"test_steps": None} | overrides)
         protocol = protocol_of(game, settings.protocol, action_set=settings.action_set)
         layout = get_network("small").layout(len(output_names(game, protocol)))
         learner = DeepQLearner(settings, entropy=(settings.seed, 1), layout=layout, protocol=protocol)
-        learner._draws_as_before = as_before
         if state:
             learner.set_state(*state)
         learner.said = learner.open(game, folder=Path(folder), remedy="Delete it.")
@@ -292,9 +291,6 @@ def test_the_result_has_as_many_test_episodes_as_were_played(opened, test_steps,
     state, arrays = learner.get_state(), learner.get_arrays()
     continued = opened(test_steps=test_steps, state=(state, arrays))
     assert continued.tested.episodes == expected
-    state["best"].pop()  # as earlier versions wrote it
-    before = opened(test_steps=test_steps, state=(state, arrays))
-    assert before.tested.episodes == (3 if test_steps is None else None)
 
 
 def test_the_files_of_the_result_say_how_many_test_episodes_were_played(tmp_path):
@@ -394,17 +390,6 @@ def test_states_of_another_number_of_environments_are_refused(opened):
     report_of(first)
     with pytest.raises(ValueError, match="1 environments"):
         opened(num_envs=4, state=(first.get_state(), first.get_arrays()))
-
-
-def test_a_run_of_before_keeps_how_its_no_ops_were_drawn(opened, monkeypatch):
-    first = opened(num_envs=3, as_before=True)
-    report_of(first)
-    state = first.get_state(), first.get_arrays()
-    assert "noops" not in state[0]["worlds"]
-    second = opened(num_envs=3, state=state)  # the games would be others
-    report_of(second)
-    assert "noops" not in second.get_state()["worlds"]
-    assert "noops" in opened(num_envs=3).get_state()["worlds"]
 
 
 def test_a_masked_learner_continues_within_a_life(opened, tmp_path):

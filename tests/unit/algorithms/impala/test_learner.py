@@ -139,28 +139,6 @@ def test_every_game_has_a_row_in_its_report(uninterrupted):
     assert ends == sorted(12 * step for step in (18, 21, 24, 27, 30, 20, 25, 30))
 
 
-def test_a_state_of_before_there_were_rows_is_continued(uninterrupted):
-    _, reports = uninterrupted
-    learner = make()
-    learner.open()
-    with pytest.raises(Stop):
-        learn_on(learner, Watch(11), [])
-    state, arrays = learner.get_state(), {name: array.copy() for name, array in learner.get_arrays().items()}
-    learner.close()
-    for name in ("episodes", "episodes_seen", "games_per_episode"):
-        del state["statistics"][name]
-    del state["player"]["actor"]["clipped_returns"]
-    other = make()
-    other.set_state(state, arrays)
-    first, second = (timeless(report) for report in finished(other))
-    assert (first.score, second) == (reports[0].score, reports[1])
-    assert first.fields["games"] == reports[0].fields["games"]
-    # The games after the 11th step; two of them had begun before.
-    expected = [list(row) for row in reports[0].fields["Episodes"] if row[0] >= 12 * 11]
-    expected[0][5] = expected[2][5] = None
-    assert first.fields["Episodes"] == expected
-
-
 def test_only_the_last_epoch_is_tested_by_default(uninterrupted):
     _, reports = uninterrupted
     assert (reports[0].test_score, reports[0].test_episodes) == (None, None)
@@ -248,24 +226,6 @@ def test_all_learning_is_in_the_time_of_an_epoch():
     rollouts = SETTINGS.frames // 4 // (SETTINGS.unroll_length * SETTINGS.num_envs)
     assert 0.1 * rollouts <= seconds <= time.perf_counter() - began
     assert all(report.fields["wait_data_share"] <= 1 for report in reports)
-
-
-def test_a_state_of_before_ppo_is_continued(uninterrupted):
-    expected, reports = uninterrupted
-    learner = make()
-    learner.open()
-    found = []
-    with pytest.raises(Stop):
-        learn_on(learner, Watch(11), found)
-    state, arrays = learner.get_state(), {name: array.copy() for name, array in learner.get_arrays().items()}
-    learner.close()
-    later = [name for name in arrays if name.startswith(("player-rollout-values", "player-rollout-bootstrap"))]
-    assert len(later) == 2
-    other = make()
-    other.set_state(state, {name: array for name, array in arrays.items() if name not in later})
-    found += finished(other)
-    assert [timeless(report) for report in found] == reports
-    np.testing.assert_array_equal(other.reported.weights, expected.reported.weights)
 
 
 def test_an_update_of_a_state_is_not_lost(uninterrupted):

@@ -604,21 +604,6 @@ def test_stopping_and_continuing_after_any_generation_equals_never_stopping(chan
         assert second.best == whole.best
 
 
-def test_a_state_of_an_earlier_version_is_continued():
-    whole, first, second = algorithm(), algorithm(), algorithm()
-    expected = [generation(whole) for _ in range(6)]
-    for _ in range(3):
-        generation(first)
-    state = first.get_state()
-    genomes = [genome.to_json() for genome in unpack(state.pop("genomes"), first.get_arrays())]
-    parents = genomes[: len(state["parent_births"])]
-    elite, best = genomes[len(parents) :]
-    state |= {"parents": parents, "best": {**state["best"], "genome": best}}
-    state["elite"]["individual"][0] = elite
-    second.set_state(json.loads(json.dumps(state)), {})
-    assert [generation(second) for _ in range(3)] == expected[3:]
-
-
 def test_a_state_hardly_grows_with_the_genomes():
     ga, sizes = algorithm(mutation_power=0.002), []
     founder = Genome(1, tuple(Mutation(number, 0.002) for number in range(400)))
@@ -669,6 +654,3 @@ def test_a_state_knows_by_which_rules_its_result_was_scored():
     resumed = algorithm(episode_cutoff_mode="adaptive:10,0.5,2,320", test_cutoff=320, frames=10**9)
     resumed.set_state(state, ga.get_arrays())
     assert resumed.get_state()["best_rules"] == [20, None]
-    del state["best_rules"]  # an earlier version
-    resumed.set_state(state, ga.get_arrays())
-    assert resumed.get_state()["best_rules"] == [40, None]

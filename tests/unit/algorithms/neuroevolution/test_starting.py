@@ -40,7 +40,8 @@ def written(folder: Path, content: object, name: str = "population.json") -> str
 
 def state(**changes):
     identity = {"algo": "ga", "game": GAME, "model": MODEL, "protocol": "hard_maze", "noise_values": NOISE_VALUES}
-    return {"identity": identity | changes, "algorithm": {"parents": [A, B, C]}}
+    births = [[1, number] for number in range(len(GENOMES))]
+    return {"identity": identity | changes, "algorithm": {"genomes": pack(GENOMES)[0], "parent_births": births}}
 
 
 # ---- what is read

@@ -37,7 +37,9 @@ def tests_of(tmp_path, monkeypatch):
                 (folder / "result.json").write_text(
                     json.dumps(facts | {"evaluations": evaluations.get(search, [2000] * len(values))[run]})
                 )
-                identity = {name: facts[name] for name in ("algo", "game", "model", "protocol")} | {"run": run}
+                identity = (
+                    {"format": 1} | {name: facts[name] for name in ("algo", "game", "model", "protocol")} | {"run": run}
+                )
                 protocol = {"name": "levels", "cells": cells.get(search, [256, 162])}
                 (folder / "config.yaml").write_text(yaml.safe_dump(identity | {"protocol_record": protocol}))
                 folders.append(folder)

@@ -21,7 +21,7 @@ from neurozoo.environments.platformer.domain import PlatformerDomain
 from neurozoo.environments.platformer.evolved_runner import GAME
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
-from neurozoo.randomness import NEW_RULE, run_entropy
+from neurozoo.randomness import run_entropy
 from neurozoo.records.level_table import read_levels
 
 SHORT = {"initial_solutions": 30, "num_emitters": 1, "train_epochs": 1, "inner_iterations": 2}
@@ -84,7 +84,7 @@ def test_the_surrogate_is_searched_by_evolution_strategies():
         along = np.asarray(solutions) @ direction
         return np.stack([np.ones(len(along)), 20 * along, 5 + 0 * along], axis=1).astype(np.float32)
 
-    entropy = run_entropy(NEW_RULE, seed=0, run=1, algo="dsage", game="mario", model="full")
+    entropy = run_entropy(seed=0, run=1, algo="dsage", game="mario", model="full")
     found = [search(MARIO, settings, predict, entropy, 1, lambda done: None) for _ in range(2)]
     np.testing.assert_array_equal(*(np.sort(archive.data("index")) for archive in found))
     # Steps of 0.2 in 32 directions alone would come about 20 * 0.2 * sqrt(32) * 3 = 68 tiles far.

@@ -20,7 +20,7 @@ from neurozoo.environments.mazes.recurrent_agent import RecurrentAgent
 from neurozoo.errors import NeurozooError
 from neurozoo.plan.configuration import check_config
 from neurozoo.records.level_table import read_levels
-from neurozoo.records.run_result import describe_result, read_run_result
+from neurozoo.records.run_result import read_run_result
 from neurozoo.training import make_context, train
 from ribs.emitters import EvolutionStrategyEmitter
 
@@ -71,7 +71,6 @@ def test_an_archive_holds_what_its_levels_say(full):
     assert facts["elites"] == len(best) == log[-1]["elites"]
     assert facts["qd_score"] == sum(float(levels["objective"][n]) for n in best.values()) == log[-1]["score"]
     assert facts["coverage"] == len(best) / (256 * 162)
-    assert describe_result(full) == facts
     np.testing.assert_array_equal(arrays["solutions"], levels["solution"][arrays["metadata_evaluation"]])
     np.testing.assert_array_equal(MAZE.decode(levels["solution"]) == 1, levels["level"] == 1)
 

@@ -70,7 +70,7 @@ def _agent_of_checkpoint(path: Path) -> Agent:
 
 def _agent_of_genome(path: Path) -> Agent:
     record = read_genome(path)
-    protocol = _recorded_protocol(path, record) or chosen_protocol(record, None, {})
+    protocol = chosen_protocol(record, None, {})
     layout = layout_of(record.game, record.model, protocol)
     is_known = record.protocol is not None
     if record.genome is not None and not layout.needs_reference:
@@ -91,16 +91,6 @@ def _agent_of_genome(path: Path) -> Agent:
         )
     genome = record.genome or Genome(Weights.of(checkpoint.theta))
     return Agent(genome, record.game, record.model, checkpoint.protocol, checkpoint.reference)
-
-
-def _recorded_protocol(path: Path, record: GenomeRecord) -> Protocol | None:
-    """Returns the protocol of the run's checkpoint; a genome's file has its name only, and protocols were corrected."""
-    beside = path.parent / "checkpoint.npz"
-    if record.protocol is None or not beside.exists():
-        return None
-    found = read_checkpoint(beside)
-    is_same = (found.game, found.model, found.protocol.name) == (record.game, record.model, record.protocol.name)
-    return found.protocol if is_same else None
 
 
 def play_as(agent: Agent, *, game: str | None = None, protocol: str | None = None, **choices: str | None) -> Agent:
@@ -166,7 +156,7 @@ def chosen_protocol(record: GenomeRecord, name: str | None, choices: Mapping[str
         given: dict[str, Any] = {key: value for key, value in choices.items() if value is not None}
         kept = {key: getattr(record.protocol, key) or None for key in ("action_set", "observation", "start_state")}
         protocol_of(record.game, record.protocol.name, **kept | given)  # refuses what does not fit
-        return replace(record.protocol, **given)  # an earlier record may differ from today's protocol of that name
+        return replace(record.protocol, **given)  # keeps the random starts of its settings
     if name is None and record.seeds is not None:
         name = CSHENTON_PROTOCOL
     return protocol_of(record.game, name, **choices)

@@ -16,6 +16,8 @@ from neurozoo.environments.protocols import Protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_json, write_text
 from neurozoo.provenance import provenance
+from neurozoo.records.format import FORMAT, KEY
+from neurozoo.records.run_result import write_run_result
 
 
 def imported_checkpoint(
@@ -59,7 +61,7 @@ def choose_folder(checkpoint: Checkpoint, *, runs: str | os.PathLike, run_dir: s
 
 
 def write_imported(folder: Path, checkpoint: Checkpoint, *, source: object, solution: Mapping) -> None:
-    """Writes `config.yaml`, `genome.json` and `checkpoint.npz` of an imported agent.
+    """Writes `config.yaml`, `genome.json`, `checkpoint.npz` and `result.json` of an imported agent.
 
     Args:
         folder: The run's folder, from `choose_folder`.
@@ -74,10 +76,11 @@ def write_imported(folder: Path, checkpoint: Checkpoint, *, source: object, solu
         "parameters": checkpoint.layout.parameter_count,
         "source": source,
     }
-    settings = {**facts, "protocol_record": asdict(protocol), **provenance()}
+    settings = {KEY: FORMAT, **facts, "protocol_record": asdict(protocol), **provenance()}
     write_text(folder / "config.yaml", yaml.safe_dump(settings, sort_keys=False))
     write_json(folder / "genome.json", {**facts, **solution})
     write_checkpoint(folder / "checkpoint.npz", checkpoint)
+    write_run_result(folder, kind="network", facts=facts, files=["checkpoint.npz", "genome.json"])
 
 
 def check_same_agent(folder: Path, checkpoint: Checkpoint) -> None:

@@ -17,6 +17,8 @@ from neurozoo.errors import NeurozooError, naming
 from neurozoo.files import parse_json, plain_name, written_whole
 from neurozoo.networks.catalogue import architecture_digest
 from neurozoo.npz_files import read_npz
+from neurozoo.records.format import FORMAT, KEY, FormatError, check_format
+from neurozoo.records.run_config import ARCHITECTURE
 from neurozoo.records.run_result import FILES
 
 
@@ -55,7 +57,7 @@ class Checkpoint:
 
 
 def write_checkpoint(path: str | os.PathLike, checkpoint: Checkpoint, *, facts: Mapping | None = None) -> None:
-    """Writes a checkpoint as arrays (`theta`, `reference`), JSON text and a hash of its network.
+    """Writes a checkpoint as arrays (`theta`, `reference`) and JSON text, which also has a hash of its network.
 
     Equal checkpoints give equal bytes.
 
@@ -67,15 +69,13 @@ def write_checkpoint(path: str | os.PathLike, checkpoint: Checkpoint, *, facts: 
     Raises:
         NeurozooError: The disk is full.
     """
-    about = {key: value for key, value in vars(checkpoint).items() if key not in ("theta", "reference")}
-    about["protocol"] = asdict(checkpoint.protocol)
-    if checkpoint.action_rule == "greedy":
-        del about["action_rule"]  # earlier versions do not know it
+    own = {key: value for key, value in vars(checkpoint).items() if key not in ("theta", "reference")}
+    about = {KEY: FORMAT, **own, "protocol": asdict(checkpoint.protocol)}
+    about[ARCHITECTURE] = architecture_digest(checkpoint.model)
     arrays: dict[str, Any] = {"theta": checkpoint.theta}
     if checkpoint.reference is not None:
         arrays["reference"] = checkpoint.reference
     arrays["about"] = np.array(json.dumps(about))
-    arrays["architecture"] = np.array(architecture_digest(checkpoint.model))  # beside `about`: earlier versions go on
     if facts:
         arrays["facts"] = np.array(json.dumps(facts))
     with written_whole(path) as temporary:
@@ -93,7 +93,9 @@ def read_checkpoint(path: str | os.PathLike) -> Checkpoint:
         arrays = read_npz(path)
         theta, about = arrays["theta"], parse_json(str(arrays["about"]))
         reference = arrays.get("reference")
-        architecture = str(arrays["architecture"]) if "architecture" in arrays else None  # of an earlier version
+        check_format(about, f"The checkpoint {path}")
+        del about[KEY]
+        architecture = about.pop(ARCHITECTURE)
         about["protocol"] = protocol = Protocol.from_record(about["protocol"])
         checkpoint = Checkpoint(theta=theta, reference=reference, **about)
         plain_name(checkpoint.algo)  # it names a folder; a later version may have other algorithms
@@ -110,6 +112,8 @@ def read_checkpoint(path: str | os.PathLike) -> Checkpoint:
                 f"in archive.html: snakemake --cores all {Path(path).with_name('archive.html')}"
             ) from error
         raise NeurozooError(f"The checkpoint {path} is missing. Train first: snakemake --cores all {path}") from error
+    except FormatError:
+        raise
     except Exception as error:  # zipfile and NumPy raise many kinds: SyntaxError, TokenError, zlib.error
         reason = f"{type(error).__name__}: {error}"[:200]
         raise NeurozooError(f"The checkpoint {path} is damaged ({reason}). Delete it and train again.") from error
@@ -123,7 +127,7 @@ def read_checkpoint(path: str | os.PathLike) -> Checkpoint:
             start_state=protocol.start_state,
         )
         layout = checkpoint.layout
-    if architecture not in (None, architecture_digest(checkpoint.model)):
+    if architecture != architecture_digest(checkpoint.model):
         raise NeurozooError(
             f"The checkpoint {path} belongs to another network {checkpoint.model!r} than networks/catalogue.py "
             "describes here. If it was edited, undo that and give the new network a name of its own; or train anew."

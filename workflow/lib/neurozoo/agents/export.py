@@ -9,7 +9,6 @@ Source: Such et al. 2018, arXiv:1812.07069, and its code.
 """
 
 import os
-import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +25,7 @@ from neurozoo.agents.zoo_models import ZooModel
 from neurozoo.agents.zoo_names import gym_id
 from neurozoo.environments.layouts import layout_of
 from neurozoo.errors import NeurozooError
-from neurozoo.files import open_text, parse_json, write_json, written_whole
+from neurozoo.files import copy_file, open_text, parse_json, write_json, written_whole
 from neurozoo.genomes.genome import Weights, decode
 from neurozoo.genomes.noise_table import open_noise_table
 from neurozoo.records.run_log import iter_log
@@ -95,8 +94,7 @@ def _export_model(model: ZooModel, graph: Path) -> list[Path]:
     rollout = model.place / "rollout.npz"
     if rollout.exists():
         files.append(graph.with_name(f"{graph.stem}_rollout.npz"))
-        with written_whole(files[-1]) as temporary:
-            shutil.copyfile(rollout, temporary)
+        copy_file(rollout, files[-1])
     return files
 
 

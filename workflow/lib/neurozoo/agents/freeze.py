@@ -3,13 +3,10 @@
 `neurozoo.agents.freeze_keras` does the part that differs for Keras networks.
 """
 
-import contextlib
 import errno
-import glob
 import math
 import os
-import shutil
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +24,6 @@ from neurozoo.agents.freeze_keras import (
     serving_step,
 )
 from neurozoo.agents.frozen import (
-    FORMAT,
     GRAPH_FILE,
     KERAS_FILE,
     RECORD_FILE,
@@ -44,13 +40,15 @@ from neurozoo.agents.tags import snapshot_path
 from neurozoo.environments.layouts import AnyLayout, keras_layout_of, layout_of
 from neurozoo.environments.observations import ObservationShape, observation_shape
 from neurozoo.environments.protocols import has_continuous_outputs, output_names
-from neurozoo.errors import NeurozooError, explained
+from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, Trace, trace_episode
-from neurozoo.files import write_json, write_text
+from neurozoo.files import folder_written_whole, write_json, write_text
+from neurozoo.folders import delete, delete_folder
 from neurozoo.genomes.genome import Genome, Weights, decode
 from neurozoo.genomes.noise_table import open_noise_table
 from neurozoo.networks.description import Layout
 from neurozoo.networks.keras_networks import KerasLayout
+from neurozoo.records.format import FORMAT, KEY
 from neurozoo.records.run_result import read_run_result
 
 if TYPE_CHECKING:
@@ -62,6 +60,10 @@ _RULES = {
     "continuous": "all outputs are obeyed",
 }
 FORMS = ("saved_model", "graph")  # besides the Keras model, which everything here reads
+_PARTS = (
+    KERAS_FILE, GRAPH_FILE, RECORD_FILE, SAVED_MODEL, f"{SAVED_MODEL}/*.pb", f"{SAVED_MODEL}/assets",
+    f"{SAVED_MODEL}/variables", f"{SAVED_MODEL}/variables/variables.*",
+)  # fmt: skip
 SCORES = ("validation_score", "test_score", "test_episodes", "iteration", "frames")  # of genome.json
 CHECKED_FRAMES = 10_000  # longest episode for the check: 2,500 steps of an Atari game
 CHECKED_BYTES = 2**27  # largest size of its observations: 128 MB
@@ -212,7 +214,7 @@ def freeze_policy(
     layout = keras_layout_of(checkpoint.game, checkpoint.model, checkpoint.protocol)
     theta = _checked_theta(checkpoint, layout)
     record = {**_describe(checkpoint, layout, scores or {}), "generation": generation, "tag": tag, "snapshot": snapshot}
-    with _folder_written_whole(Path(folder)) as new:
+    with folder_written_whole(folder, parts=_PARTS) as new:
         model = layout.keras_model(theta)
         model.save(new / KERAS_FILE)
         _save_served(model, serving_step(model), new / SAVED_MODEL)
@@ -257,7 +259,7 @@ def freeze(
     theta = _checked_theta(checkpoint, layout)
     reference = {} if checkpoint.reference is None else {"reference": checkpoint.reference}
     record = {**_describe(checkpoint, layout, scores or {}), "generation": generation, "tag": tag, "snapshot": snapshot}
-    with _folder_written_whole(Path(folder)) as new:
+    with folder_written_whole(folder, parts=_PARTS) as new:
         model = layout.keras_model(theta, **reference)
         model.save(new / KERAS_FILE)
         _save_served(model, _serving(model, layout), new / SAVED_MODEL)
@@ -274,10 +276,7 @@ def _keep_forms(folder: Path, record: dict, forms: Collection[str]) -> None:
     for name, file in list(record["files"].items()):
         if name in FORMS and name not in forms:
             del record["files"][name]
-            if (folder / file).is_dir():
-                shutil.rmtree(folder / file)
-            else:
-                (folder / file).unlink()
+            delete_folder(folder / file) if (folder / file).is_dir() else delete(folder / file)
     write_json(folder / RECORD_FILE, record)
 
 
@@ -314,7 +313,7 @@ def _describe(checkpoint: Checkpoint, layout: AnyLayout, scores: dict) -> dict:
     is_keras = isinstance(layout, KerasLayout)
     forms = {"keras": KERAS_FILE, "saved_model": SAVED_MODEL, **({} if is_keras else {"graph": GRAPH_FILE})}
     return {
-        "format": FORMAT,
+        KEY: FORMAT,
         "game": checkpoint.game,
         "world": protocol.world,
         "model": layout.network.name,
@@ -360,36 +359,3 @@ def _serving(model, layout: Layout):
         return {"logits": logits, "action": tf.argmax(logits, axis=-1)}
 
     return {"serving_default": serving_default}
-
-
-@contextlib.contextmanager
-def _folder_written_whole(folder: Path) -> Iterator[Path]:
-    """Yields a temporary folder beside `folder` and renames it on success; replaces nothing but a frozen model."""
-    allowed = {KERAS_FILE, SAVED_MODEL, GRAPH_FILE, RECORD_FILE}
-    new, old = (folder.with_name(f".{folder.name}.{os.getpid()}.{age}") for age in ("new", "old"))
-    try:
-        if folder.is_dir() and (others := sorted({entry.name for entry in folder.iterdir()} - allowed)):
-            raise NeurozooError(
-                f"{folder} holds files that are not part of a frozen model ({', '.join(others[:3])}) and would be "
-                "lost. Give another folder."
-            )
-        _remove_leftovers(folder)
-        new.mkdir(parents=True)
-        yield new
-        if folder.exists():
-            folder.rename(old)
-        new.rename(folder)
-    except OSError as error:
-        raise explained(error, folder) from error
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
-
-
-def _remove_leftovers(folder: Path) -> None:
-    """Removes what a freezing of this folder left behind when it was killed."""
-    for path in folder.parent.glob(f".{glob.escape(folder.name)}.*"):
-        parts = path.name.removeprefix(f".{folder.name}.").split(".")
-        is_ours = len(parts) == 2 and parts[0].isdecimal() and parts[1] in ("new", "old")
-        if is_ours and not Path("/proc", parts[0]).exists() and path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)

@@ -21,16 +21,16 @@ from neurozoo.environments.games import UntrustedModuleError, check_game
 from neurozoo.environments.observations import ObservationShape, brightest, observation_shape
 from neurozoo.environments.protocols import Protocol, has_continuous_outputs
 from neurozoo.errors import NeurozooError
-from neurozoo.files import open_file, parse_json, plain_name, read_json
+from neurozoo.files import open_file, parse_json, plain_name, reached_file, read_json
 from neurozoo.npz_files import GROWTH, MOST_TEXT
+from neurozoo.records.format import check_format
 from neurozoo.records.run_result import FILE as RESULT
-from neurozoo.records.run_result import FILES, GENOME, read_run_result
+from neurozoo.records.run_result import FILES, read_run_result
 
 if TYPE_CHECKING:
     import keras
 
 KERAS_FILE, SAVED_MODEL, GRAPH_FILE, RECORD_FILE = "model.keras", "saved_model", "model.pb", "model.json"
-FORMAT = "neurozoo frozen model 1"
 MOST_SIDE = 2**20  # numbers along one side of an activation
 REMEDY = "Freeze the agent again: python -m neurozoo freeze, or the rule freeze_model."
 LONGEST_LINE = 300  # characters of what a library says
@@ -135,7 +135,8 @@ class FrozenModel:
             raise NeurozooError(f"{path} is missing. {REMEDY}")
         try:
             check_size(path)
-            model = keras.models.load_model(path, compile=False, safe_mode=True)
+            with reached_file(path) as reached:
+                model = keras.models.load_model(reached, compile=False, safe_mode=True)
         except Exception as error:  # Keras passes on what its parsers raise
             raise NeurozooError(f"{path} is damaged or not a Keras model ({first_line(error)}). {REMEDY}") from error
         broken = (each.path for each in model.weights if not np.isfinite(keras.ops.convert_to_numpy(each)).all())
@@ -262,10 +263,7 @@ def open_frozen(folder: str | os.PathLike) -> FrozenModel:
             "archive.html."
         )
     record = read_json(path, f"A frozen model is a folder with {KERAS_FILE} and {RECORD_FILE}. {REMEDY}")
-    if record.get("format") != FORMAT:
-        raise NeurozooError(
-            f"{path} should have the format {FORMAT!r}, but has {str(record.get('format'))[:80]!r}. {REMEDY}"
-        )
+    check_format(record, path, REMEDY)
     try:
         frozen = FrozenModel(
             folder=folder,
@@ -302,11 +300,11 @@ def outdated(run_dir: str | os.PathLike) -> str | None:
         run_dir: Folder with `result.json` and `frozen/`; without one of them there is nothing to compare.
 
     Raises:
-        NeurozooError: `genome.json` or `frozen/model.json` is damaged.
+        NeurozooError: `result.json` or `frozen/model.json` is damaged.
     """
     run_dir = Path(run_dir)
     record = run_dir / "frozen" / RECORD_FILE
-    if not record.exists() or not any((run_dir / name).exists() for name in (RESULT, GENOME)):
+    if not record.exists() or not (run_dir / RESULT).exists():
         return None
     scores, result = read_json(record, REMEDY).get("scores"), read_run_result(run_dir)
     again = f"Freeze it again: python -m neurozoo freeze {run_dir}"

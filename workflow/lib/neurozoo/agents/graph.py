@@ -14,6 +14,7 @@ import numpy as np
 
 from neurozoo.agents.frozen import REMEDY, FrozenModel, LayerRecord, first_line
 from neurozoo.errors import NeurozooError
+from neurozoo.files import open_file
 from neurozoo.networks.description import EPSILON, Layout, PlacedLayer
 
 if TYPE_CHECKING:
@@ -141,7 +142,8 @@ def load_graph(frozen: FrozenModel, path: Path) -> Callable[[np.ndarray], np.nda
 
     definition = tf.compat.v1.GraphDef()
     try:
-        definition.ParseFromString(path.read_bytes())
+        with open_file(path) as file:
+            definition.ParseFromString(file.read())
         wrapped = tf.compat.v1.wrap_function(lambda: tf.graph_util.import_graph_def(definition, name=""), [])
         function = wrapped.prune(f"{INPUT_NODE}:0", f"{frozen.layers[-1].node}:0")
     except Exception as error:  # protobuf and TensorFlow raise many kinds

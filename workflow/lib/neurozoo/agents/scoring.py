@@ -3,7 +3,7 @@
 import csv
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from neurozoo.genomes.cshenton import decode_seeds, game_of_id
 from neurozoo.genomes.genome import Genome, Weights
 from neurozoo.genomes.noise_table import open_noise_table
 from neurozoo.randomness import Purpose, generator
-from neurozoo.records.comparability import NOT_RECORDED, facts_of
+from neurozoo.records.comparability import facts_of
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
 
 
@@ -121,13 +121,11 @@ def is_one_game(
 
     Args:
         episodes: `ScoredEpisode`s as records.
-        protocol: A `Protocol` as a record, also one of an earlier version.
+        protocol: A `Protocol` as a record.
         draws_actions: Whether the agent draws actions, now and then or always; then equal games are chance.
     """
-    known = {field.name for field in fields(Protocol)}
-    rules = Protocol(**{"name": "", **{name: value for name, value in protocol.items() if name in known}})
     games = {(episode.get("noops"), episode["score"], episode.get("steps")) for episode in episodes}
-    return len(episodes) > 1 and len(games) == 1 and not draws_actions and not rules.has_chance
+    return len(episodes) > 1 and len(games) == 1 and not draws_actions and not Protocol.from_record(protocol).has_chance
 
 
 def one_game_note(count: int) -> str:
@@ -307,7 +305,6 @@ def write_evaluation_table(
             }
         )
     with written_whole(output) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
-        columns = dict.fromkeys(name for row in rows for name in row)
-        writer = csv.DictWriter(file, list(columns), restval=NOT_RECORDED, lineterminator="\n")
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)

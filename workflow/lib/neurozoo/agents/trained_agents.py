@@ -5,7 +5,6 @@ file is the `checkpoint.npz` of a run, which holds everything that a run's folde
 """
 
 import os
-import shutil
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
@@ -15,14 +14,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from neurozoo.agents.agent import IMPORTED
 from neurozoo.agents.agent_folder import check_same_agent
-from neurozoo.agents.checkpoint import read_checkpoint
+from neurozoo.agents.checkpoint import read_checkpoint, read_facts
 from neurozoo.agents.freeze import freeze_run
 from neurozoo.agents.frozen import RECORD_FILE, outdated
 from neurozoo.agents.genome_import import import_genome
 from neurozoo.aligned_text import aligned
-from neurozoo.errors import NeurozooError, naming, unknown_name
-from neurozoo.files import PLAIN_NAME, sha256_of
-from neurozoo.records.run_result import describe_result
+from neurozoo.errors import NeurozooError, unknown_name
+from neurozoo.files import PLAIN_NAME, copy_file, sha256_of
+from neurozoo.records.run_result import write_run_result
 from neurozoo.validation import FROM_YAML, Number, Whole, explain, json_schema
 from neurozoo.yaml_files import read_yaml
 
@@ -196,15 +195,13 @@ def _copied(path: Path, agent: TrainedAgent, folder: Path) -> Path:
         check_same_agent(folder, checkpoint)
     except NeurozooError as error:
         raise NeurozooError(
-            f"{folder} holds another agent than the index, perhaps an earlier version of it. Move the folder away, or "
-            "give another one (--results)."
+            f"{folder} holds another agent than the index. Move the folder away, or give another one (--results)."
         ) from error
     target = folder / "checkpoint.npz"
     if not target.exists() or sha256_of(target) != agent.sha256:
-        folder.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, target)
-    with naming(path):
-        describe_result(folder)
+        copy_file(path, target)
+    facts = {name: value for name, value in read_facts(path).items() if name != "genome"}
+    write_run_result(folder, kind="network", facts=facts, files=[target.name])
     return folder
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from neurozoo.agents.frozen import RECORD_FILE
 from neurozoo.agents.tags import FINAL, TAGS
 from neurozoo.errors import NeurozooError
+from neurozoo.folders import find
 
 
 @dataclass(frozen=True)
@@ -75,10 +76,7 @@ def find_models(results: str | os.PathLike) -> list[ZooModel]:
     """
     runs = Path(results, "runs")
     models = []
-    for record in (
-        *runs.glob(f"*/*/*/*/frozen/{RECORD_FILE}"),
-        *runs.glob(f"*/*/*/*/{TAGS}/*/frozen/{RECORD_FILE}"),
-    ):
+    for record in find(runs, f"*/*/*/*/frozen/{RECORD_FILE}", f"*/*/*/*/{TAGS}/*/frozen/{RECORD_FILE}"):
         algo, game, model, run, *rest = record.relative_to(runs).parts
         if is_run_number(run):
             tag = FINAL if rest[0] != TAGS else rest[1]

@@ -12,9 +12,10 @@ import numpy as np
 from neurozoo.agents.checkpoint import Checkpoint, write_checkpoint
 from neurozoo.environments.protocols import Protocol
 from neurozoo.errors import NeurozooError
-from neurozoo.files import write_json, written_whole
+from neurozoo.files import parse_json, write_json, written_whole
 from neurozoo.genomes.genome import Genome
 from neurozoo.npz_files import read_npz
+from neurozoo.records.format import FORMAT, KEY, FormatError, check_format
 from neurozoo.records.level_table import write_levels
 from neurozoo.records.run_result import FILES, GENOME, LEVELS, finite, write_run_result
 
@@ -174,7 +175,7 @@ class ArchiveResult:
             "ranges": self.ranges,
             **{f"metadata_{name}": array for name, array in self.metadata.items()},
         }
-        facts = json.dumps({**self._facts(identity), **moment})
+        facts = json.dumps({KEY: FORMAT, **self._facts(identity), **moment})
         with written_whole(path) as temporary:
             np.savez(temporary, facts=np.array(facts), **arrays)
 
@@ -207,7 +208,10 @@ def read_archive(path: str | os.PathLike) -> dict[str, np.ndarray]:
     """
     needed = ("solutions", "objectives", "measures", "ranges")
     try:
-        found = {name: array for name, array in read_npz(path).items() if name != "facts"}
+        found = read_npz(path)
+        check_format(parse_json(str(found.pop("facts"))), f"The archive {path}")
+    except FormatError:
+        raise
     except FileNotFoundError as error:
         raise NeurozooError(f"The archive {path} is missing. Train first: snakemake --cores all {path}") from error
     except Exception as error:  # zipfile and NumPy raise many kinds of errors

@@ -38,9 +38,6 @@ class Settings:
     """
 
     WAYS_TO_RUN: ClassVar[tuple[str, ...]] = ()  # settings that do not change the result; a state may differ in them
-    RENAMED: ClassVar[Mapping[str, str]] = {}  # present names by former ones, which work until the next release
-    # Settings that the previous version lacked, with the values that reproduce what it did: earlier runs continue.
-    ADDED: ClassVar[Mapping[str, object]] = {}
     # Settings that do not describe the algorithm, or that a record of their own holds, such as the protocol's.
     OUTSIDE_HASH: ClassVar[tuple[str, ...]] = ("seed",)
 
@@ -65,71 +62,18 @@ class Settings:
         schema = json_schema(cls)
         return schema | {"properties": {field.name: schema["properties"][field.name] for field in fields(cls)}}
 
-    @classmethod
-    def renamed(cls, values: Mapping[str, object]) -> dict[str, object]:
-        """Translates former names of settings, so that what was written for the previous version still works.
-
-        Args:
-            values: Values by setting name, present or former; other keys stay as they are.
-
-        Returns:
-            The values by present names, in the same order.
-
-        Raises:
-            NeurozooError: A setting is given by both of its names.
-        """
-        for old, new in cls.RENAMED.items():
-            if old in values and new in values:
-                raise NeurozooError(f"{old} and {new} are the same setting, but both are given: leave out {old}.")
-        return {cls.RENAMED.get(name, name): value for name, value in values.items()}
-
-    @classmethod
-    def as_recorded(cls, values: Mapping[str, object]) -> dict[str, object]:
-        """Translates the settings in the record or state of a run, which may be of an earlier version.
-
-        Args:
-            values: Values by setting name, present or former; other keys stay as they are.
-
-        Returns:
-            The values by present names. What an earlier version lacked has the value that was true then.
-        """
-        return {**cls.ADDED, **cls.renamed(values)}
-
-    @classmethod
-    def renaming_notices(cls, values: Mapping[str, object]) -> list[str]:
-        """Returns a sentence for each former name among the keys, which tells the user to rename it."""
-        return [
-            f"{name} is now called {cls.RENAMED[name]}; please rename it. The next release will not know the old name."
-            for name in values
-            if name in cls.RENAMED
-        ]
-
     def changed(self, values: Mapping[str, object], *, from_yaml: bool = False) -> Self:
         """Returns a copy of these settings in which some values are changed.
 
         Args:
-            values: Changed values by setting name, present or former.
+            values: Changed values by setting name.
             from_yaml: Whether a whole number may be written as a float, such as 6.0e+9.
 
         Raises:
             NeurozooError: A setting is unknown, or a value is not allowed.
         """
-        everything = {field.name: getattr(self, field.name) for field in fields(self)} | self.renamed(values)
+        everything = {field.name: getattr(self, field.name) for field in fields(self)} | dict(values)
         return TypeAdapter(type(self)).validate_python(everything, context=FROM_YAML if from_yaml else None)
-
-    def as_first_recorded(self) -> dict[str, object]:
-        """Returns the settings under the names of the previous version, for Snakemake to compare runs by.
-
-        A finished run is trained again if this differs from what was recorded, so neither names nor order may change,
-        and what was added later is left out as long as it is as before.
-        """
-        former = {new: old for old, new in self.RENAMED.items()}
-        return {former.get(name, name): value for name, value in self.without_added(asdict(self)).items()}
-
-    @classmethod
-    def without_added(cls, values: Mapping[str, object]) -> dict[str, object]:
-        """Leaves out the settings in `ADDED` whose values mean what the previous version did without them."""
-        return {name: value for name, value in values.items() if name not in cls.ADDED or value != cls.ADDED[name]}
 
     def in_one_spelling(self) -> dict[str, object]:
         """Returns the settings by name; what can be written in several ways is always written in the same way."""

@@ -13,7 +13,7 @@ from neurozoo.algorithms.results import Result
 from neurozoo.compute.dask_settings import ClusterSettings
 from neurozoo.compute.mpi import ALONE, Alone, Ranks
 from neurozoo.evaluation import DEFAULT_SLOTS, EpisodeResult
-from neurozoo.randomness import NEW_RULE, Entropy, EntropyRule, run_entropy
+from neurozoo.randomness import Entropy, run_entropy
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,6 @@ class RunContext:
         mpi: The command that starts several processes, if the settings ask for them.
         backup: Where the state is kept besides, so that another node can continue; "" for nowhere.
         ranks: This process and those that were started with it.
-        entropy_rule: What the random numbers depend on; `train` takes that of the run's state.
-        protocol_record: The protocol with which an earlier process began the run, see `training.identity.as_begun`;
-            None for what the settings choose.
-        lacking: What the state of the run does not record, because an earlier version began it.
         continues: Whether the state of the run has these settings, so that it goes on.
     """
 
@@ -56,9 +52,6 @@ class RunContext:
     mpi: str = "mpirun"
     backup: str = ""
     ranks: Ranks | Alone = ALONE
-    entropy_rule: EntropyRule = NEW_RULE
-    protocol_record: Mapping[str, Any] | None = None
-    lacking: frozenset[str] = frozenset()
     continues: bool = False
 
     @property
@@ -70,7 +63,7 @@ class RunContext:
     def entropy(self) -> Entropy:
         """What all random numbers of the run depend on, besides their address; see `neurozoo.randomness`."""
         names = {"algo": self.algo, "game": self.game, "model": self.model}
-        return run_entropy(self.entropy_rule, seed=self.settings.seed, run=self.run, **names)
+        return run_entropy(seed=self.settings.seed, run=self.run, **names)
 
     @property
     def state_dir(self) -> Path:

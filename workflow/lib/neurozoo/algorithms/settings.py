@@ -15,7 +15,7 @@ def resolve_settings(
     Args:
         algo: Algorithm such as `ga`.
         preset: Named settings such as `uber2018`.
-        overrides: Changed values by setting name, present or former.
+        overrides: Changed values by setting name.
         from_yaml: Whether a whole number may be written as a float, such as 6.0e+9.
 
     Returns:
@@ -30,16 +30,7 @@ def resolve_settings(
         raise unknown_preset(preset, algo)
     settings = presets[preset]
     known = [field.name for field in fields(settings)]
-    for name in settings.renamed(overrides or {}):
+    for name in overrides or {}:
         if name not in known:
             raise unknown_setting(name, algo)
     return settings.changed(overrides or {}, from_yaml=from_yaml)
-
-
-def renaming_notices(algo: str, overrides: Mapping[str, object]) -> list[str]:
-    """Returns a sentence for each setting that is given by its former name.
-
-    Raises:
-        NeurozooError: The algorithm is unknown; the message suggests the most similar name.
-    """
-    return get_algorithm(algo).settings.renaming_notices(overrides)

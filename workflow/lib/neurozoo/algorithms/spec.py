@@ -1,13 +1,13 @@
 """What other packages know about an algorithm before it runs: names, settings, needs and traits."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from neurozoo.algorithms.run_settings import Settings
 from neurozoo.environments.games import check_game
 from neurozoo.environments.observations import check_screens
-from neurozoo.environments.protocols import BEFORE_CORRECTION, Protocol, check_engine, protocol_of
+from neurozoo.environments.protocols import Protocol, check_engine, protocol_of
 from neurozoo.networks.catalogue import get_keras_network, get_network
 
 if TYPE_CHECKING:
@@ -66,42 +66,6 @@ def game_protocol(game: str, settings: Any) -> Protocol:
     return protocol_of(game, **settings.protocol_choices)
 
 
-def protocol_of_run(context: "RunContext") -> Protocol:
-    """Returns the `Protocol` under which a run plays: the one with which it began, or else that of its settings.
-
-    Raises:
-        NeurozooError: The protocol and the game do not fit together.
-    """
-    chosen = game_protocol(context.game, context.settings)
-    return chosen if context.protocol_record is None else Protocol.from_record(context.protocol_record)
-
-
-def protocol_as_begun(game: str, settings: Any, begun: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """Returns the record of the protocol with which a run continues although that protocol has been corrected since.
-
-    Args:
-        game: Game id.
-        settings: The settings of the run.
-        begun: The protocol with which it began, as a record; None for a run of a version that did not record it.
-
-    Returns:
-        The record; None if nothing has been corrected, or if the settings now choose something else.
-    """
-    if not hasattr(settings, "protocol_choices"):  # of levels
-        return None
-    chosen = game_protocol(game, settings)
-    noop_steps = settings.protocol_choices.get("noop_steps")
-    if begun is None:
-        old = replace(chosen, **BEFORE_CORRECTION.get(chosen.name, {}))
-        if noop_steps is not None:  # the setting had them, before the protocol had any
-            old = replace(old, least_noop_steps=noop_steps[0], max_noop_steps=noop_steps[1])
-    else:
-        old = Protocol.from_record(begun)
-        if noop_steps is not None and old.noop_steps != chosen.noop_steps:
-            return None
-    return asdict(old) if old != chosen and old.facts == chosen.facts else None
-
-
 def describe_game_protocol(game: str, settings: Any) -> dict[str, object]:
     """Returns the fields of the protocol under which a game is played, for the records of the run."""
     return asdict(game_protocol(game, settings))
@@ -155,10 +119,6 @@ class AlgorithmSpec:
         describe_protocol: Returns how episodes are played, as a record with at least `name`.
         describe_evaluation: Returns how test episodes are played, as far as the protocol does not say it. Only scores
             with equal records are compared. Results that are no networks have no such record.
-        keep_protocol: Returns the record of the protocol with which a run continues if it is not the one of its
-            settings; takes the game, the settings, and the protocol with which it began (None if unknown).
-        first_presets: What corrected presets said at first: the values of settings, by preset. Runs that started
-            with these keep them.
         start_sources: Returns the files and folders of runs that a run with some settings starts from; none for most.
         needs_besides: Returns what must be built besides `needs` before a run of a game with some settings.
         memory: Returns the megabytes of memory that a run with some settings needs.
@@ -195,8 +155,6 @@ class AlgorithmSpec:
     check_fit: Callable[[str, Any], None] = check_protocol
     describe_protocol: Callable[[str, Any], Mapping[str, object]] = describe_game_protocol
     describe_evaluation: Callable[[str, Any], Mapping[str, object]] = describe_evaluation
-    keep_protocol: Callable[[str, Any, Mapping[str, Any] | None], Mapping[str, Any] | None] = protocol_as_begun
-    first_presets: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     start_sources: Callable[[Any], tuple[str, ...]] = lambda settings: ()
     needs_besides: Callable[[str, Any], tuple[Need, ...]] = lambda game, settings: ()
     memory: Callable[[Any], int] = lambda settings: 4000
@@ -206,6 +164,14 @@ class AlgorithmSpec:
     def budget(self, settings: Any) -> int:
         """Returns the budget of a run in `budget_unit`."""
         return getattr(settings, self.budget_unit)
+
+    def settings_record(self, settings: Any) -> dict[str, object]:
+        """Returns the settings that make runs repetitions of each other if they are equal, by name.
+
+        Without the budget, the seed and `WAYS_TO_RUN`, and without what the records of protocol and evaluation say.
+        """
+        left_out = {self.budget_unit, *settings.WAYS_TO_RUN, *settings.OUTSIDE_HASH}
+        return {name: value for name, value in settings.in_one_spelling().items() if name not in left_out}
 
     def evaluation_record(self, game: str, settings: Any) -> dict[str, object]:
         """Returns what `describe_evaluation` says of a network's tests; empty for other results."""

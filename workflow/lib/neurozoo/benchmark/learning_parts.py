@@ -9,7 +9,6 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from neurozoo.algorithms.dqn.learner import DeepQLearner
-from neurozoo.algorithms.dqn.settings import DqnSettings
 from neurozoo.algorithms.registry import get_algorithm
 from neurozoo.benchmark.flames import record_flames, write_flames
 from neurozoo.benchmark.learning_loop import advance, open_learner
@@ -61,7 +60,7 @@ def profile_learning(
             f"{algo!r} cannot be profiled: it has no separate emulator, prediction and training. Choose an algorithm "
             "like dqn, or measure whole episodes with: python -m neurozoo bench"
         )
-    chosen = {**DqnSettings.renamed(overrides or {}), **MEASURED}
+    chosen = {**(overrides or {}), **MEASURED}
     with TemporaryDirectory() as folder:
         learner = open_learner(
             game, model, preset=preset, overrides=chosen, threads=threads, folder=Path(folder), ops=ops

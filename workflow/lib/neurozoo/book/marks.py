@@ -9,7 +9,7 @@ from neurozoo.agents.agent import IMPORTED
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.book.record import Record, TakenRun
 from neurozoo.plan.planned_runs import PlannedRun, imported_runs, planned_facts, planned_runs, run_settings
-from neurozoo.records.comparability import NOT_RECORDED, OF_SETTINGS, SETTINGS, completed, fact_name
+from neurozoo.records.comparability import OF_SETTINGS, SETTINGS, UNKNOWN, fact_name
 
 _MOST_NAMED = 5  # differences in a sentence
 
@@ -114,27 +114,25 @@ def differences_of(run: TakenRun, facts: Mapping[str, str], config: Mapping) -> 
     if run.algo == IMPORTED:
         return []
     now = planned_facts(config, algo=run.algo, game=run.game, model=run.model, run=run.run)
-    return _differences(completed(facts, now, added=ALGORITHMS[run.algo].settings.ADDED), now)
+    return _differences(facts, now)
 
 
 def _differences(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    if SETTINGS not in then:
-        return [f"settings are {NOT_RECORDED}"]
     has_other_settings = then.get(SETTINGS) != now.get(SETTINGS)
     names = [
         name
         for name in dict.fromkeys((*now, *then))
         if name != SETTINGS
         and (has_other_settings or not name.startswith(OF_SETTINGS))
-        and then.get(name, NOT_RECORDED) != now.get(name, NOT_RECORDED)
+        and then.get(name, UNKNOWN) != now.get(name, UNKNOWN)
     ]
     if has_other_settings and not any(name.startswith(OF_SETTINGS) for name in names):
-        return [f"the hash of the settings was {then.get(SETTINGS, NOT_RECORDED)}, is now {now.get(SETTINGS)}"]
+        return [f"the hash of the settings was {then.get(SETTINGS, UNKNOWN)}, is now {now.get(SETTINGS)}"]
     return [_difference(_named(name), then.get(name), now.get(name, "absent")) for name in names]
 
 
 def _difference(name: str, then: str | None, now: str) -> str:
-    return f"{name} is now {now} ({NOT_RECORDED} then)" if then is None else f"{name} was {then}, is now {now}"
+    return f"{name} is now {now} ({UNKNOWN} then)" if then is None else f"{name} was {then}, is now {now}"
 
 
 def _named(fact: str) -> str:

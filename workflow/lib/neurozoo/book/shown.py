@@ -20,7 +20,7 @@ from neurozoo.environments.game_titles import game_title
 from neurozoo.errors import NeurozooError
 from neurozoo.figures.style import ENOUGH_RUNS, number_range, si_label
 from neurozoo.files import read_json
-from neurozoo.records.comparability import NOT_RECORDED, SETTINGS
+from neurozoo.records.comparability import SETTINGS, UNKNOWN
 from neurozoo.records.csv_tables import read_csv_table
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
 from neurozoo.records.tables import ALL_GAMES
@@ -92,7 +92,7 @@ def _labels_of_agents(record: Record, labels: Mapping[str, str]) -> dict[tuple[s
     """
     found: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for run in record.runs:
-        settings = record.facts[run.facts].get(SETTINGS, NOT_RECORDED)
+        settings = record.facts[run.facts].get(SETTINGS, UNKNOWN)
         found.setdefault((run.algo, run.model), set()).add((labels.get(run.name, ""), settings))
     return {agent: kinds.pop()[0] for agent, kinds in found.items() if len(kinds) == 1}
 

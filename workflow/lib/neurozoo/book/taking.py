@@ -19,6 +19,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.figures.archives import draw_archive_curves
 from neurozoo.figures.learning_curves import plot_learning_curves
 from neurozoo.files import read_json, sha256_of, write_json, written_whole
+from neurozoo.folders import delete
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.planned_runs import imported_runs, labels_of_runs
 from neurozoo.records.archives import CORRECTED, archive_table
@@ -359,4 +360,4 @@ def _replace(folder: Path, made: Path, record: Record) -> None:
         for name in record.files:
             shutil.copyfile(made / name, files.enter_context(written_whole(folder / name)))
     for name in {*TABLES, REPORTS, FIGURE, HOURS_FIGURE} - record.files.keys():
-        (folder / name).unlink(missing_ok=True)
+        delete(folder / name)

@@ -19,7 +19,7 @@ from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.cli.arguments import Commands, add_command
 from neurozoo.environments.protocols import FRAME_SKIP
 from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.files import write_text
+from neurozoo.files import open_text, write_text
 
 COLUMNS = ("job", "ip", "tf_port", "cuda_visible_devices", "ssh_port", "ssh_username", "ssh_password")
 NETWORKS = {"simpleconvnetagent": "impala_gym_simple", "resnetlstmagent": "impala_gym_deep"}
@@ -165,7 +165,7 @@ def read_workers(path: str | Path) -> tuple[list[Worker], list[str]]:
         NeurozooError: The file is not such a list.
     """
     try:
-        with open(path, newline="", encoding="utf-8") as file:
+        with open_text(path, newline="") as file:
             reader = csv.DictReader(file)
             names, rows = tuple(reader.fieldnames or ()), list(reader)
     except (OSError, UnicodeError, csv.Error) as error:
@@ -177,7 +177,7 @@ def read_workers(path: str | Path) -> tuple[list[Worker], list[str]]:
         if row["job"] not in ("learner", "actor"):  # such as ps, as in the original
             continue
         host = (row["ip"] or "").strip()
-        if not host or any(character.isspace() or character in ",:;/" for character in host):
+        if not host or host[0] == "-" or any(character.isspace() or character in ",:;/" for character in host):
             raise NeurozooError(f"Line {number} of {path} should name a host in the column ip, but says {host!r}.")
         workers.append(Worker(row["job"], host, row["ssh_port"] or "", row["ssh_username"] or ""))
     if not any(worker.job == "learner" for worker in workers):

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import shlex
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -110,13 +109,11 @@ def _execution(options):
 
 def _train(options):
     from neurozoo.algorithms.registry import get_algorithm
-    from neurozoo.algorithms.settings import renaming_notices, resolve_settings
+    from neurozoo.algorithms.settings import resolve_settings
     from neurozoo.training import make_context, train
 
     get_algorithm(options.algo).check_game(options.game)
     overrides = read_overrides(options)
-    for sentence in renaming_notices(options.algo, overrides):
-        print(f"neurozoo: {sentence}", file=sys.stderr)
     run_dir = options.run_dir or Path("results", "runs", options.algo, options.game, options.model, str(options.run))
     settings = resolve_settings(options.algo, preset=options.preset, overrides=overrides)
     identity = chosen(options, "algo", "game", "model", "run")

@@ -4,7 +4,6 @@ import contextlib
 import logging
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from distributed import Client, Security
 from neurozoo.compute.dask_jobs import JobNotes, make_job_cluster, replace_lost_jobs
 from neurozoo.compute.dask_settings import ClusterSettings
 from neurozoo.errors import NeurozooError
+from neurozoo.folders import delete, open_descriptor
 
 SUBMIT_COMMANDS = {"sge": "qsub", "slurm": "sbatch"}
 MOST_REFUSALS = 5  # in a row
@@ -139,7 +139,7 @@ def open_cluster(settings: ClusterSettings, *, folder: str | os.PathLike) -> Ite
     Raises:
         NeurozooError: The scheduler's commands are missing, or the address does not answer.
     """
-    folder = Path(folder).resolve()
+    folder = Path(folder).absolute()
     for name in ("distributed", "distributed.client", "distributed.deploy.adaptive", "tornado", "tornado.application"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     dask.config.set(DASK_SETTINGS)
@@ -207,15 +207,12 @@ def _connected(settings: ClusterSettings, folder: Path) -> Iterator[Cluster]:
 @contextlib.contextmanager
 def _keys(folder: Path) -> Iterator[Security]:
     """Writes a key and its certificate to files, and removes them when the cluster is closed."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob("keys-*"):
-        shutil.rmtree(old, ignore_errors=True)
+    certificate, key = folder / "certificate.pem", folder / "key.pem"
     made = Security.temporary()
-    place = Path(tempfile.mkdtemp(prefix="keys-", dir=folder))  # mode 700
     try:
-        certificate, key = place / "certificate.pem", place / "key.pem"
         for path, text in ((certificate, made.tls_worker_cert), (key, made.tls_worker_key)):
-            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            delete(path)  # of a run that was killed
+            with open(open_descriptor(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
                 file.write(text)
         roles = ("client", "scheduler", "worker")
         yield Security(
@@ -225,4 +222,5 @@ def _keys(folder: Path) -> Iterator[Security]:
             **{f"tls_{role}_key": str(key) for role in roles},
         )
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        delete(certificate)
+        delete(key)

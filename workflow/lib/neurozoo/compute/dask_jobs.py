@@ -25,6 +25,7 @@ from dask_jobqueue.slurm import SLURMJob
 from distributed import Security, Status
 
 from neurozoo.compute.dask_settings import ClusterSettings
+from neurozoo.folders import make_folder
 
 LIBRARY = Path(__file__).resolve().parents[2]
 DEATH_TIMEOUT = 60  # seconds without a scheduler, after which a worker ends
@@ -181,7 +182,7 @@ def make_job_cluster(settings: ClusterSettings, *, security: Security, folder: P
         notes: Counts submitted and refused jobs.
     """
     logs = folder / "logs"
-    logs.mkdir(parents=True, exist_ok=True)
+    make_folder(logs)
     is_local = settings.cluster == "local"
     words = ["--no-dashboard", "--dashboard-address", "127.0.0.1:0", "--memory-limit", "0"]
     scheduler = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}

@@ -3,11 +3,14 @@
 If a scheduler assigns devices, only these are used.
 """
 
+import contextlib
 import fcntl
+import itertools
 import math
 import os
 import re
-from collections.abc import Mapping
+import stat
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -192,8 +195,8 @@ def _take(devices: list[_Device], num_gpus: int, max_memory: float, max_load: fl
         if device.memory >= max_memory or device.load >= max_load:
             users = f", by {' and '.join(device.users)}" if device.users else ""
             passed.append(f"GPU {device.name} is busy ({device.use}{users})")
-        elif (lock := _locked(device.lock)) is None:
-            passed.append(f"GPU {device.name} is taken by {_holder(device.lock)}")
+        elif isinstance(lock := _locked(device.lock), str):
+            passed.append(f"GPU {device.name} is taken by {lock}")
         else:
             _held.append(lock)
             taken.append(device)
@@ -203,52 +206,58 @@ def _take(devices: list[_Device], num_gpus: int, max_memory: float, max_load: fl
     return taken, passed
 
 
-def _lock_file(name: str) -> Path:
-    return LOCKS / f"{name.replace('/', '_')}.lock"
-
-
-def _locked(name: str) -> int | None:
-    """Locks a device until this process ends. Returns None if another process has it."""
-    file = _lock_file(name)
+def _locked(name: str) -> int | str:
+    """Locks a device until this process ends; returns the lock, or who has it, as far as the kernel says."""
     try:
-        if not LOCKS.exists():
-            LOCKS.mkdir(exist_ok=True)
-            LOCKS.chmod(0o1777)  # writable for all users of the node, whatever our umask
-        lock = _opened(file)
+        lock = _opened_lock(name)
     except OSError as error:
         raise NeurozooError(
-            f"{file} cannot be locked ({error.strerror}), so two jobs could take the same GPU. Ask its owner to remove "
-            f"{LOCKS}; it is made again."
+            f"{LOCKS} cannot be used ({error.strerror}), so two jobs could take the same GPU. Free some space there."
         ) from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return lock
     except BlockingIOError:
+        inode = os.fstat(lock).st_ino
         os.close(lock)
-        return None
-    return lock
-
-
-def _opened(file: Path) -> int:
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
-    while True:  # with O_CREAT alone, the kernel refuses files of other users in such a folder
-        try:
-            return os.open(file, flags)
-        except FileNotFoundError:
-            try:
-                lock = os.open(file, flags | os.O_CREAT | os.O_EXCL, 0o644)
-            except FileExistsError:
-                continue
-            os.fchmod(lock, 0o644)
-            return lock
-
-
-def _holder(name: str) -> str:
-    """Returns text about the process that locked a device, as far as the kernel says."""
-    inode = _lock_file(name).stat().st_ino
-    try:
+    with contextlib.suppress(OSError):
         found = re.search(rf"FLOCK +ADVISORY +WRITE +(\d+) \S+:{inode} ", Path("/proc/locks").read_text())
         if found:
             return f"process {found[1]} ({Path('/proc', found[1], 'comm').read_text().strip()})"
-    except OSError:
-        pass
     return "another job"
+
+
+def _opened_lock(name: str) -> int:
+    """Opens the lock file of a device, in a folder of all users of the node.
+
+    Everybody may put anything there. What cannot be a lock (a pipe, a link, a folder of one user) is passed over: all
+    processes take the first name that is good.
+    """
+    mask = os.umask(0)  # whatever ours is, all users need the folder and the file
+    try:
+        folder = next(path for path in _numbered(LOCKS) if _is_shared(path))
+        for path in _numbered(folder / f"{name.replace('/', '_')}.lock"):
+            flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+            with contextlib.suppress(FileExistsError):  # with O_CREAT alone, the kernel refuses files of other users
+                return os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o644)
+            with contextlib.suppress(OSError):
+                lock = os.open(path, flags)
+                if stat.S_ISREG(os.fstat(lock).st_mode):
+                    return lock
+                os.close(lock)
+    finally:
+        os.umask(mask)
+    raise AssertionError("numbers never end")
+
+
+def _numbered(path: Path) -> Iterator[Path]:
+    yield path
+    yield from (path.with_name(f"{path.name}.{number}") for number in itertools.count(2))
+
+
+def _is_shared(folder: Path) -> bool:
+    """Makes a folder that is writable for all users of the node; says whether it is one."""
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder, 0o1777)
+    kind = os.lstat(folder).st_mode
+    return stat.S_ISDIR(kind) and kind & 0o1777 == 0o1777

@@ -104,13 +104,12 @@ class Protocol:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> "Protocol":
-        """Reads what `dataclasses.asdict` wrote. What an earlier record lacks has the value that was true then.
+        """Reads what `dataclasses.asdict` wrote.
 
         Raises:
             ValueError, TypeError: The record is not one of a protocol.
         """
-        first = ("name", "sticky_probability", "max_noops", "presses_fire", "max_frames")
-        if missing := {*first, "action_set", "preprocessing", "frame_skip"} - set(record):
+        if missing := set(_kinds()) - set(record):
             raise ValueError(f"a protocol without {', '.join(sorted(missing))}")
         if wrong := [name for name, value in record.items() if not _is_allowed(name, value)]:
             raise ValueError(f"a protocol with {', '.join(f'{name} {record[name]!r}'[:80] for name in wrong)}")
@@ -184,11 +183,6 @@ PROTOCOLS = {
         Protocol("maze", max_frames=648, frame_skip=1, world="maze", seeds="split"),
         Protocol("gymnasium", max_frames=20_000_000, frame_skip=1, world="gymnasium"),
     )
-}
-# What corrected protocols were before; runs that started with these keep them.
-BEFORE_CORRECTION: dict[str, dict[str, Any]] = {
-    "nature2015": {"max_frames": 108_000},
-    "simple_dqn": {"max_frames": 108_000, "least_noop_steps": 0, "max_noop_steps": 0},
 }
 DEFAULT_PROTOCOLS = {
     "atari": "uber2018",

@@ -47,8 +47,6 @@ class AtariVectorEnvironment:
         count: Number of environments, below called num_envs.
         threads: Threads of the emulators.
         seed_of: Function from the index of an environment and the number of its episode to the episode's seed.
-        draws_as_before: Whether episodes start with one no-op fewer than the protocol says, from none on, as ale-py
-            draws them. Runs that earlier versions began keep that.
         ops: The op library; None for ale-py's.
 
     Attributes:
@@ -68,14 +66,12 @@ class AtariVectorEnvironment:
         count: int,
         threads: int,
         seed_of: SeedOf,
-        draws_as_before: bool = False,
         ops: Path | None = None,
     ) -> None:
         if protocol.world != "atari" or protocol.preprocessing != "area" or protocol.presses_fire:
             raise NeurozooError(
                 f"ale-py's vector environment does not play {game!r} under {protocol.name!r}. Choose machado2018."
             )
-        self._draws_as_before = draws_as_before
         self._needs_noops = protocol.max_noops > 0
         self._environment = _maker(ops)(
             game,
@@ -85,7 +81,7 @@ class AtariVectorEnvironment:
             repeat_action_probability=protocol.sticky_probability,
             full_action_space=protocol.action_set == "full",
             frameskip=protocol.frame_skip,
-            noop_max=protocol.max_noops + (self._needs_noops and not draws_as_before),  # ale-py draws fewer than this
+            noop_max=protocol.max_noops + self._needs_noops,  # ale-py draws fewer than this
         )
         self.count = count
         actions = self._environment.single_action_space
@@ -102,7 +98,7 @@ class AtariVectorEnvironment:
         while len(chosen):
             mask = np.isin(np.arange(self.count), chosen)
             self.stacks, info = self._environment.reset(seed=seeds, options={"reset_mask": mask})
-            if self._draws_as_before or not self._needs_noops:
+            if not self._needs_noops:
                 break
             is_too_early = info["episode_frame_number"][chosen] == 0  # the protocol wants at least one no-op
             chosen, seeds = chosen[is_too_early], (seeds[is_too_early] + 1) % MAX_SEED
@@ -143,10 +139,7 @@ class AtariVectorEnvironment:
 
     def get_state(self) -> dict:
         """Returns the state, except what `get_arrays` returns, as plain JSON."""
-        return {
-            **describe_episodes(self.episodes, self._played, self.stacks),
-            **({} if self._draws_as_before else {"noops": "as the protocol says"}),  # missing in earlier states
-        }
+        return describe_episodes(self.episodes, self._played, self.stacks)
 
     def get_arrays(self) -> dict[str, np.ndarray]:
         """Returns the actions since the starts of the episodes, one environment after the other: uint8."""

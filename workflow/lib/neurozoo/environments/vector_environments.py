@@ -70,7 +70,6 @@ def make_vector_environment(
     count: int,
     threads: int,
     seed_of: SeedOf,
-    draws_as_before: bool = False,
     ops: Path | None = None,
     curriculum: Curriculum | None = None,
 ) -> VectorEnvironment:
@@ -82,7 +81,6 @@ def make_vector_environment(
         count: Number of environments.
         threads: Threads of emulators.
         seed_of: Function from the index of an environment and the number of its episode to the episode's seed.
-        draws_as_before: See `AtariVectorEnvironment`.
         ops: The op library, which plays Atari games faster; None to do without.
         curriculum: What mazes of the training are like; None for those of tests.
 
@@ -97,6 +95,4 @@ def make_vector_environment(
         from neurozoo.environments.mazes.vector import seeded_mazes
 
         return seeded_mazes(protocol, count=count, seed_of=seed_of, curriculum=curriculum)
-    return AtariVectorEnvironment(
-        game, protocol, count=count, threads=threads, seed_of=seed_of, draws_as_before=draws_as_before, ops=ops
-    )
+    return AtariVectorEnvironment(game, protocol, count=count, threads=threads, seed_of=seed_of, ops=ops)

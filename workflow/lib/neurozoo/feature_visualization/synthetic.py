@@ -33,7 +33,7 @@ from neurozoo.feature_visualization.pictures import (
     write_sheet,
 )
 from neurozoo.feature_visualization.recordings import Recording, open_recording
-from neurozoo.files import written_whole
+from neurozoo.files import open_file, written_whole
 
 FRAMES = ("all", "newest")
 SETTLING = 0.25  # share of the steps, at the end, without jitter
@@ -266,7 +266,8 @@ def read_directions(path: str | os.PathLike) -> np.ndarray:
         NeurozooError: The file is missing or is not a `.npy` file.
     """
     try:
-        return np.load(path, allow_pickle=False)
+        with open_file(path) as file:
+            return np.load(file, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise NeurozooError(f"{path} should be a .npy file of shape (directions, channels): {error}.") from error
 

@@ -29,7 +29,7 @@ from neurozoo.figures.style import (
     words_height,
     wrapped,
 )
-from neurozoo.records.comparability import NOT_RECORDED, PLAYED, SETTINGS, VARIANT, fact_columns
+from neurozoo.records.comparability import PLAYED, SETTINGS, UNKNOWN, VARIANT, fact_columns
 from neurozoo.records.csv_tables import read_csv_table
 from neurozoo.records.statistics import bootstrap_intervals, performance_profile
 from neurozoo.records.tables import AGENT, ALL_GAMES, final_scores, human_normalised
@@ -143,7 +143,6 @@ def plot_aggregates(
     check_formats(outputs)
     needs = ("human_normalised_iqm", "human_normalised_mean", "episodes")
     table, of_games = _read_rows(scores, needs=needs, names=(VARIANT, PLAYED, SETTINGS))
-    table[PLAYED] = table[PLAYED].where(table[PLAYED] != "", table["protocol"])  # of a table of an earlier version
     title = "Scores over all games"
     if table.empty:
         return _save_message(title, _NO_HUMAN, outputs)
@@ -171,8 +170,8 @@ def plot_aggregates(
     figure = _dots(points, labels) + p9.facet_wrap("panel", ncol=2, scales="free_x")
     figure += p9.scale_x_continuous(labels=number_labels)
     figure += p9.expand_limits(x=0)  # without the 0, noise looked decisive
-    used = table.rename(columns={"episodes": "test_episodes"}).replace({SETTINGS: {"": NOT_RECORDED}})
-    used[fact_columns(used)] = used[fact_columns(used)].replace(NOT_RECORDED, None)
+    used = table.rename(columns={"episodes": "test_episodes"})
+    used[fact_columns(used)] = used[fact_columns(used)].replace(UNKNOWN, None)
     words = _words(title, notes, used, more=reservations(used, of="agents"))
     figure += p9.labs(**words, x="", y="")
     height = 1.6 + 0.35 * _count_lines(labels) + words_height(**words)
@@ -230,7 +229,7 @@ def plot_improvement(
 def _read_rows(
     path: str | os.PathLike, *, needs: Sequence[str], names: Sequence[str]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Reads the rows over all games, and those of one game; `names` may be missing in tables of earlier versions."""
+    """Reads the rows over all games, and those of one game."""
     remedy = f"Delete it and make it again: snakemake {path}"
     names = ("protocol", *names)
     table = read_csv_table(path, numbers=needs, texts=("algo", "model", "game"), more_texts=names, remedy=remedy)

@@ -14,11 +14,11 @@ import pandas as pd
 import plotnine as p9
 from plotnine.composition import Compose
 
-from neurozoo.algorithms.agent_names import agent_name, called
+from neurozoo.algorithms.agent_names import called
 from neurozoo.errors import unknown_name
 from neurozoo.files import written_whole
 from neurozoo.number_text import number_label
-from neurozoo.records.comparability import PLAYED, VARIANT, differing_facts, unrecorded
+from neurozoo.records.comparability import PLAYED, VARIANT, differing_facts
 
 COLOUR_BY = {"model": ("model",), "algo": ("algo",), "algo_model": ("algo", "model")}
 FORMATS = ("pdf", "svg", "png")
@@ -75,7 +75,7 @@ def _label(parts: dict[str, str]) -> str:
 
 
 def reservations(runs: pd.DataFrame, *, of: str) -> list[str]:
-    """Returns sentences for a caption: which scores must not be compared, and what is not recorded.
+    """Returns sentences for a caption: which scores must not be compared.
 
     Args:
         runs: Rows of `with_names`.
@@ -89,7 +89,7 @@ def reservations(runs: pd.DataFrame, *, of: str) -> list[str]:
         sentences.append(
             f"Compare only {of} of one protocol and equal facts; here episodes were played differently ({facts})."
         )
-    return [*sentences, *filter(None, [unrecorded(runs, agent_name)])]
+    return sentences
 
 
 def si_label(value: float) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 
 from neurozoo.algorithms.agent_names import algo_name, called
 from neurozoo.gallery.videos import Box, VideoFacts
-from neurozoo.records.comparability import NOT_RECORDED
+from neurozoo.records.comparability import UNKNOWN
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Run:
         curve_is_test: Whether these are test scores; runs whose tests make no curve show their own scores.
         settings: Content of `config.yaml`.
         facts: What makes the run comparable, by the names of columns; see `records.comparability`.
-        settings_hash: Hash of the settings, or `not recorded`.
+        settings_hash: Hash of the settings, or `unknown`.
         variant: Name of the settings, where other runs of this algorithm and network have other settings.
         played: How episodes are played: the protocol, and what tells it from others of the same name.
         movies: Movies of the result, and after them those of other tags.
@@ -141,9 +141,9 @@ class Run:
     reports: int = 0
     settings: dict = field(default_factory=dict)
     facts: dict[str, str] = field(default_factory=dict)
-    settings_hash: str = NOT_RECORDED
+    settings_hash: str = UNKNOWN
     variant: str = ""
-    played: str = NOT_RECORDED
+    played: str = UNKNOWN
     movies: tuple[MovieFile, ...] = ()
     pictures: tuple[Picture, ...] = ()
     files: tuple[File, ...] = ()

@@ -12,6 +12,8 @@ from neurozoo.agents.frozen import RECORD_FILE, open_frozen
 from neurozoo.agents.tags import FINAL
 from neurozoo.environments.games import world_of
 from neurozoo.errors import NeurozooError
+from neurozoo.files import open_file
+from neurozoo.folders import find
 from neurozoo.gallery.file_titles import BY_FRAME, MOVIES, PICTURES, Titles, title_of
 from neurozoo.gallery.manifest import File, MovieFile, PanelBox, Picture
 from neurozoo.gallery.missing import REMAKE, MissingList
@@ -75,7 +77,7 @@ class MediaReader:
 
     def _loop(self, folder: Path) -> str:
         path = folder / LOOP
-        return path.relative_to(self._results).as_posix() if path.is_file() and self._missing.has(path) else ""
+        return path.relative_to(self._results).as_posix() if self._missing.has(path) and path.is_file() else ""
 
     def prepare(self, *patterns: str) -> None:
         """Finds the posters of all movies that match, several at once, because ffmpeg takes its time for each.
@@ -83,13 +85,13 @@ class MediaReader:
         Damaged movies are left to `movies`, which puts them on the missing list.
         """
 
-        def find(path: Path) -> None:
+        def draw(path: Path) -> None:
             with contextlib.suppress(NeurozooError, OSError):
                 find_poster(path, read_video(path), self._posters(path)[0])
 
-        paths = [path for pattern in patterns for path in sorted(self._results.glob(pattern))]
+        paths = [path for path in find(self._results, *patterns) if path.is_file() and self._missing.has(path)]
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            list(pool.map(find, [path for path in paths if path.is_file() and self._missing.has(path)]))
+            list(pool.map(draw, paths))
 
     def _posters(self, movie: Path) -> tuple[Path, Path]:
         """Returns where the pages have a movie's poster, and the same with only the game's screen."""
@@ -98,7 +100,7 @@ class MediaReader:
         return drawn.with_suffix(".png"), drawn.with_suffix(".screen.png")
 
     def _drawn(self, path: Path) -> tuple[str, int, int]:
-        with Image.open(path) as picture:
+        with open_file(path) as file, Image.open(file) as picture:
             return path.relative_to(self._site).as_posix(), *picture.size
 
     def pictures(self, folder: Path, *patterns: str) -> list[Picture]:
@@ -106,7 +108,7 @@ class MediaReader:
         found = []
         for path, title in self._found(folder, PICTURES, *patterns):
             try:
-                with Image.open(path) as picture:
+                with open_file(path) as file, Image.open(file) as picture:
                     picture.verify()
                     found.append(Picture(*self._named(path, title), *picture.size))
             except Exception as error:  # Pillow raises many kinds
@@ -121,7 +123,7 @@ class MediaReader:
     def _found(self, folder: Path, titles: Titles, *patterns: str) -> Iterable[tuple[Path, str]]:
         """Returns files that match a pattern, with titles, in page order."""
         paths = dict.fromkeys(path for pattern in patterns for path in folder.glob(pattern))
-        files = [path for path in paths if path.is_file() and _is_shown(path.name) and self._missing.has(path)]
+        files = [path for path in paths if _is_shown(path.name) and self._missing.has(path) and path.is_file()]
         known = [(path, title_of(path.relative_to(folder).as_posix(), titles)) for path in files]
         listed = sorted((title[0], path.as_posix(), path, title[1]) for path, title in known if title)
         return [(path, title) for _, _, path, title in listed]

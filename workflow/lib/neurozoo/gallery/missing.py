@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from neurozoo.errors import NeurozooError
+from neurozoo.folders import is_reached_by_link
 from neurozoo.gallery.manifest import Missing
 
 REMAKE = "Delete it and make it again."
@@ -17,32 +18,24 @@ def _printable(text: str) -> str:
 
 
 class MissingList:
-    """Collects damaged and missing files in `entries`.
+    """Collects damaged and missing files in `entries`; `results` is the folder with `runs/`."""
 
-    Args:
-        results: The folder with `runs/`.
-        leaves_out_links: Whether a file that a link brings from outside of the results counts as missing. Pages that
-            are passed on must not show what the results only point at.
-    """
-
-    def __init__(self, results: Path, *, leaves_out_links: bool = False):
+    def __init__(self, results: Path):
         self._entries: dict[Missing, None] = {}  # in order, each once
         self._results = results
-        self._leaves_out_links = leaves_out_links
 
     def has(self, path: Path) -> bool:
         """Says whether a file or folder is there and may be shown.
 
-        Notes it if it lies outside of the results, or if its name cannot be written into a page.
+        Notes it if a link leads to it, or if its name cannot be written into a page.
         """
-        if not path.exists():
+        if not os.path.lexists(path):
             return False
         if (name := str(path.relative_to(self._results))) != _printable(name):
             self.note(path, "Its name is not UTF-8, so no page can link to it. Rename it.", is_damaged=True)
             return False
-        if self._leaves_out_links and not path.resolve().is_relative_to(self._results.resolve()):
-            reason = "This is a link to something outside of these results. It was left out of the copy."
-            self.note(path, reason, is_damaged=False)
+        if is_reached_by_link(path):
+            self.note(path, "A link leads here. Links in results are not followed.", is_damaged=False)
             return False
         return True
 

@@ -1,16 +1,16 @@
 """Writes the gallery's pages: one of all runs, one per run and one per game, with style, script and manifest."""
 
+import contextlib
 import datetime
 import json
 import os
 import re
-import shutil
 import tempfile
 import zipfile
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Unpack
 from urllib.parse import quote, urljoin
 
@@ -22,7 +22,8 @@ from neurozoo.environments.game_titles import game_title
 from neurozoo.environments.games import reference_scores
 from neurozoo.errors import NeurozooError
 from neurozoo.figures.style import ENOUGH_RUNS, TOO_FEW_RUNS, reservations, si_label
-from neurozoo.files import write_text, written_whole
+from neurozoo.files import copy_file, read_json, write_text, written_whole
+from neurozoo.folders import delete, find, guard
 from neurozoo.gallery.curves import Chart, Series, Strip, draw_chart, draw_strip, median_of
 from neurozoo.gallery.explanations import (
     best_run,
@@ -73,6 +74,7 @@ def build_site(
         NeurozooError: There is no such folder, or `site` is not a folder in it.
     """
     results = Path(results)
+    guard(results)
     site = results / "site" if site is None else Path(site)
     if site.resolve().parent != results.resolve():
         raise NeurozooError(
@@ -105,6 +107,7 @@ def bundle_site(
         NeurozooError: There are no results, or the bundle exists already or would be another kind of archive.
     """
     results, bundle = Path(results), Path(bundle)
+    guard(results, bundle)
     if bundle.is_file() or (bundle.is_dir() and any(bundle.iterdir())):
         raise NeurozooError(f"{bundle} exists already. Delete it, or choose another name for the bundle.")
     if bundle.suffix in _OTHER_ARCHIVES:
@@ -115,7 +118,7 @@ def bundle_site(
         filled = Path(folder, bundle.stem)
         manifest = _fill_bundle(results, filled, url, **statistics)
         with zipfile.ZipFile(temporary, "w") as archive:
-            for path in sorted(filled.rglob("*")):
+            for path in find(filled, "**/*"):
                 packs = zipfile.ZIP_STORED if path.suffix in (".mp4", ".png", ".webp") else zipfile.ZIP_DEFLATED
                 archive.write(path, path.relative_to(folder), packs)
     return manifest
@@ -124,9 +127,7 @@ def bundle_site(
 def _fill_bundle(results: Path, folder: Path, url: str, **statistics: Unpack[Resampling]) -> Manifest:
     manifest = read_manifest(results, folder, is_passed_on=True, **statistics)
     for path in sorted(_bundled_paths(manifest)):
-        target = folder / _INSIDE / portable(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(results / path, target)
+        copy_file(results / path, folder / _INSIDE / portable(path), is_durable=False)
     _write_pages(manifest, folder, files=_INSIDE, url=url)
     return manifest
 
@@ -155,8 +156,10 @@ def _write_pages(manifest: Manifest, site: Path, *, files: str, url: str) -> Non
     for path, (template, values) in pages.items():
         root = "../" * path.count("/")
         write_text(site / path, templates.get_template(template).render(**common, **values, root=root, path=path))
-    _delete_others(site, pages, manifest)
-    write_text(site / "manifest.json", json.dumps(manifest.to_json(), allow_nan=False) + "\n")
+    written = [*pages, *_pictures(manifest)]
+    _delete_written(site, but=written)
+    facts = manifest.to_json() | {"written": written}
+    write_text(site / "manifest.json", json.dumps(facts, allow_nan=False) + "\n")
     write_index(manifest, site, files=files, url=url)
 
 
@@ -199,14 +202,23 @@ def _card_script(manifest: Manifest, templates: jinja2.Environment, common: Mapp
     return f"const CARDS = {json.dumps(cards, separators=(',', ':'))};\n"
 
 
-def _delete_others(site: Path, pages: Iterable[str], manifest: Manifest) -> None:
-    """Deletes pages and pictures of runs and movies that no longer exist."""
+def _pictures(manifest: Manifest) -> list[str]:
+    """Returns the pictures of movies, each once."""
     movies = [movie for part in _parts(manifest) for movie in part.movies]
-    wanted = {*pages, *(path for movie in movies for path in (movie.poster[0], movie.screen[0]))}
-    for folder in ("runs", "games", POSTERS):
-        for path in (site / folder).rglob("*.*"):
-            if path.is_file() and path.relative_to(site).as_posix() not in wanted:
-                path.unlink()
+    return list(dict.fromkeys(path for movie in movies for path in (movie.poster[0], movie.screen[0])))
+
+
+def _delete_written(site: Path, *, but: Sequence[str]) -> None:
+    """Deletes what an earlier gallery has written, as its manifest says: pages and pictures of what is gone."""
+    try:
+        written = read_json(site / "manifest.json", "")["written"]
+        gone = {PurePosixPath(path) for path in written} - {PurePosixPath(path) for path in but}
+    except (NeurozooError, LookupError, TypeError):  # the first gallery here, or not a manifest of ours
+        return
+    for path in sorted(gone):
+        if path.parts[0] in ("runs", "games", POSTERS) and ".." not in path.parts:
+            with contextlib.suppress(OSError):
+                delete(site / path)
 
 
 def _page_of(run: Run, files: str) -> str:

@@ -10,6 +10,7 @@ import yaml
 
 from neurozoo.errors import NeurozooError
 from neurozoo.files import read_json, write_json, write_text
+from neurozoo.folders import find
 from neurozoo.machine import machine
 from neurozoo.native import REBUILD
 from neurozoo.provenance import provenance
@@ -80,7 +81,7 @@ def find_settings(results: str | os.PathLike) -> list[Path]:
     Raises:
         NeurozooError: There are no runs.
     """
-    found = sorted(Path(results, "runs").glob("*/*/*/*/config.yaml"))
+    found = find(results, "runs/*/*/*/*/config.yaml")
     if not found:
         raise NeurozooError(
             f"{results} holds no run with a config.yaml. Name a folder with runs/ALGO/GAME/MODEL/RUN/config.yaml with "

@@ -92,7 +92,7 @@ def read_manifest(
     models = defaultdict(list)
     for model in find_models(results):
         models[model.folder].append(model)
-    runs = [scan.run(folder, models[folder]) for folder in scan.run_folders() if scan.missing.has(folder)]
+    runs = [scan.run(folder, models[folder]) for folder in scan.run_folders()]
     runs.sort(key=lambda run: (run.game, run.algo, run.model, run.run))
     runs = _with_scores_over_runs(_with_names(runs, labels), scan.interval)
     games = {game: scan.of_game(game) for game in dict.fromkeys(run.game for run in runs)}
@@ -152,7 +152,7 @@ class _Scan:
         self, results: Path, site: Path, *, is_passed_on: bool, replications: int, confidence: float, seed: int
     ):
         self._results = results
-        self.missing = MissingList(results, leaves_out_links=is_passed_on)
+        self.missing = MissingList(results)
         self._media = MediaReader(results, site, self.missing, is_passed_on=is_passed_on)
         place = Path(os.path.abspath(results))  # does not resolve links, because Snakemake's targets contain them
         self._targets = None  # the results folder in Snakemake's targets
@@ -166,7 +166,8 @@ class _Scan:
 
     def run_folders(self) -> list[Path]:
         """Returns the folders of runs, and notes those whose names look like numbers but are none of a run."""
-        folders = [folder for folder in self._results.glob("runs/*/*/*/*") if folder.is_dir()]
+        folders = [folder for folder in self._results.glob("runs/*/*/*/*") if self.missing.has(folder)]
+        folders = [folder for folder in folders if folder.is_dir()]
         for folder in folders:
             if folder.name.isdigit() and not is_run_number(folder.name):
                 reason = "Its name is not the number of a run, such as 1. Rename the folder, or move it away."

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from neurozoo.aligned_text import aligned
-from neurozoo.records.comparability import NOT_RECORDED
+from neurozoo.folders import find
 from neurozoo.records.tables import ALL_GAMES, read_score_table
 
 
@@ -31,7 +31,7 @@ def describe_results(results: str | os.PathLike) -> str:
         interval = "" if np.isnan(row.score_mean_low) else f"{row.score_mean_low:,.1f} to {row.score_mean_high:,.1f}"
         normalised = "" if np.isnan(row.human_normalised_mean) else f"{row.human_normalised_mean:.3f}"
         episodes = "?" if np.isnan(row.episodes) else f"{row.episodes:.0f}"
-        played = "; ".join(filter(None, (row.played or f"{row.protocol}, {NOT_RECORDED}", row.variant)))
+        played = "; ".join(filter(None, (row.played, row.variant)))
         score = f"{row.score_mean:,.1f}"
         of_runs = (f"{row.runs}", episodes, f"{row.frames:,}", score, interval, normalised, played)
         rows.append((row.algo, row.model, row.game, *of_runs))
@@ -42,10 +42,10 @@ def describe_results(results: str | os.PathLike) -> str:
         "Played: the protocol, and what else differs; then the settings where runs of several are there.",
         "Scores in full:       " + str(path),
     ]
-    movies, loops = (sorted(results.glob(f"runs/*/*/*/*/{name}")) for name in ("activation.mp4", "loop.webp"))
-    lines += [f"Learning curves:      {figure}" for figure in sorted((results / "figures").glob("learning_curves.*"))]
+    movies, loops = (find(results, f"runs/*/*/*/*/{name}") for name in ("activation.mp4", "loop.webp"))
+    lines += [f"Learning curves:      {figure}" for figure in find(results, "figures/learning_curves.*")]
     lines += [f"Activation movie:     {movie}" for movie in movies]
-    lines += [f"Games side by side:   {movie}" for movie in sorted(results.glob("movies/*.mp4"))]
+    lines += [f"Games side by side:   {movie}" for movie in find(results, "movies/*.mp4")]
     lines += [f"Loop for a README:    {loop}" for loop in loops[:1]]
     lines += ["Frozen networks and rollouts lie beside the movies; results/README.md explains every file."]
     page = results / "site" / "index.html"

@@ -1,7 +1,6 @@
 """Facts about a movie for the page that plays it: size, number of pictures and speed; and its poster picture."""
 
 import os
-import shutil
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +9,8 @@ from pathlib import Path
 from PIL import Image
 
 from neurozoo.errors import NeurozooError
-from neurozoo.files import open_file, written_whole
+from neurozoo.files import copy_file, open_file, written_whole
+from neurozoo.folders import is_reached_by_link
 from neurozoo.movies.video import draw_poster, poster_of, poster_time
 
 Box = tuple[int, int, int, int]  # left, top, width, height in pixels
@@ -68,8 +68,9 @@ def read_video(path: str | os.PathLike) -> VideoFacts:
 
 def _read_moov(path: Path) -> bytes:
     """Returns the box `moov`, and checks that all boxes are as long as their headers say."""
-    size, found = path.stat().st_size, {}
+    found = {}
     with open_file(path) as file:
+        size = os.fstat(file.fileno()).st_size
         while (start := file.tell()) < size:
             length, kind = struct.unpack(">I4s", file.read(8))
             if length == 1:
@@ -114,9 +115,8 @@ def find_poster(movie: str | os.PathLike, facts: VideoFacts, output: str | os.Pa
     if _is_newer(output, movie):
         return
     beside = poster_of(movie)
-    if _is_newer(beside, movie) and not beside.is_symlink():
-        with written_whole(output, is_durable=False) as temporary:
-            shutil.copyfile(beside, temporary)
+    if _is_newer(beside, movie) and not is_reached_by_link(beside):
+        copy_file(beside, output, is_durable=False)
     else:
         draw_poster(movie, output, seconds=poster_time(facts.frames, facts.fps))
 
@@ -126,7 +126,7 @@ def crop_picture(picture: str | os.PathLike, box: Box, output: str | os.PathLike
     if _is_newer(output, picture):
         return
     left, top, width, height = box
-    with Image.open(picture) as whole, written_whole(output, is_durable=False) as temporary:
+    with open_file(picture) as file, Image.open(file) as whole, written_whole(output, is_durable=False) as temporary:
         whole.crop((left, top, left + width, top + height)).save(temporary)
 
 

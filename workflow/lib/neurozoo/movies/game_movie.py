@@ -10,7 +10,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from neurozoo.agents.frozen import FrozenModel, open_frozen
 from neurozoo.environments.atari import FRAMES_PER_SECOND, SAMPLES_PER_FRAME, AtariEnvironment
 from neurozoo.environments.protocols import STEPS_PER_SECOND
 from neurozoo.errors import NeurozooError, explained
+from neurozoo.folders import opened_parent, reached
 from neurozoo.movies.screens import ScreenView, even
 from neurozoo.movies.video import Sound, video_written_whole
 from neurozoo.rollouts.progress import Progress
@@ -110,15 +110,13 @@ def film_game(
 @contextlib.contextmanager
 def _soundtrack(game: Iterator[_GameFrame], output: str | os.PathLike) -> Iterator[Sound]:
     """Writes the game's sound to a temporary file beside `output`; it lives as long as the `with` statement."""
-    folder = Path(output).parent
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder, prefix=".sound") as file:
+        with opened_parent(output, make=True) as (folder, _), tempfile.TemporaryFile(dir=reached(folder)) as file:
             for frame in game:
                 assert frame.sound is not None  # a console has sound
                 file.write(frame.sound.tobytes())
             file.flush()
-            yield Sound(file.name, SAMPLES_PER_FRAME * FRAMES_PER_SECOND)
+            yield Sound(reached(file.fileno()), SAMPLES_PER_FRAME * FRAMES_PER_SECOND)
     except OSError as error:
         raise explained(error, output) from error
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from neurozoo.errors import NeurozooError
 from neurozoo.files import written_whole
-from neurozoo.movies.video import ffmpeg_path
+from neurozoo.movies.video import ffmpeg_path, movie_input
 from neurozoo.rollouts.rollout_files import RolloutReader
 
 SECONDS, FPS = 10, 15
@@ -69,13 +69,17 @@ def make_loop(movie: str | os.PathLike, rollout: str | os.PathLike, output: str 
 
 
 def _count_pictures(movie: str | os.PathLike) -> int:
-    import imageio_ffmpeg
+    counted = _run_ffmpeg(movie, "-map", "0:v:0", "-c", "copy", "-f", "framemd5", "-")
+    return sum(not line.startswith("#") for line in counted.splitlines())
 
-    ffmpeg_path()  # complains if there is none
-    try:
-        return imageio_ffmpeg.count_frames_and_secs(os.fspath(movie))[0]
-    except RuntimeError as error:
-        raise _unreadable(movie, str(error)) from error
+
+def _run_ffmpeg(movie: str | os.PathLike, *options: str) -> str:
+    with movie_input(movie) as source:
+        command = [ffmpeg_path(), "-y", "-loglevel", "error", *source, *options]
+        answer = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    if answer.returncode != 0:
+        raise _unreadable(movie, answer.stderr)
+    return answer.stdout
 
 
 def _unreadable(movie: str | os.PathLike, said: str) -> NeurozooError:
@@ -114,12 +118,8 @@ def _encode(
     movie: str | os.PathLike, output: str | os.PathLike, *, first: int, steps: int, stride: int, quality: int
 ) -> None:
     chosen = rf"between(n\,{first}\,{first + steps - 1})*not(mod(n-{first}\,{stride}))"
-    command = [
-        ffmpeg_path(), "-y", "-loglevel", "error", "-i", os.fspath(movie), "-an",
-        "-vf", f"select={chosen},setpts=N/{FPS}/TB,scale='min({WIDTH},iw)':-2:flags=lanczos", "-r", str(FPS),
-        "-c:v", "libwebp_anim", "-loop", "0", "-q:v", str(quality), "-compression_level", "4", "-threads", "1",
-        "-fflags", "+bitexact", "-map_metadata", "-1", "-f", "webp", os.fspath(output),
-    ]  # fmt: skip
-    answer = subprocess.run(command, capture_output=True, text=True, errors="replace")
-    if answer.returncode != 0:
-        raise _unreadable(movie, answer.stderr)
+    _run_ffmpeg(
+        movie, "-an", "-vf", f"select={chosen},setpts=N/{FPS}/TB,scale='min({WIDTH},iw)':-2:flags=lanczos",
+        "-r", str(FPS), "-c:v", "libwebp_anim", "-loop", "0", "-q:v", str(quality), "-compression_level", "4",
+        "-threads", "1", "-fflags", "+bitexact", "-map_metadata", "-1", "-f", "webp", os.fspath(output),
+    )  # fmt: skip

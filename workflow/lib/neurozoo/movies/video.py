@@ -12,8 +12,9 @@ from typing import IO
 
 import numpy as np
 
-from neurozoo.errors import NeurozooError
-from neurozoo.files import written_whole
+from neurozoo.errors import NeurozooError, explained
+from neurozoo.files import open_file, written_whole
+from neurozoo.folders import reached
 
 # Browsers take videos of 720 rows and more for BT.709; ffmpeg would write BT.601.
 HD_COLOURS = [
@@ -154,12 +155,30 @@ def draw_poster(movie: str | os.PathLike, output: str | os.PathLike, *, seconds:
         NeurozooError: The movie cannot be decoded, or ffmpeg is not installed.
     """
     with written_whole(output, is_durable=False) as temporary:
-        command = [ffmpeg_path(), "-y", "-v", "error", "-xerror", "-threads", "1"]
-        command += ["-ss", f"{seconds:.3f}", "-i", os.fspath(movie), "-frames:v", "1", os.fspath(temporary)]
-        answer = subprocess.run(command, capture_output=True, text=True, errors="replace")
-        if answer.returncode != 0 or not temporary.exists():
+        command = [ffmpeg_path(), "-y", "-v", "error", "-xerror", "-threads", "1", "-ss", f"{seconds:.3f}"]
+        with movie_input(movie) as source:
+            command += [*source, "-frames:v", "1", os.fspath(temporary)]
+            answer = subprocess.run(command, capture_output=True, text=True, errors="replace")
+        if answer.returncode != 0 or not temporary.stat().st_size:
             said = (answer.stderr.strip().splitlines() or ["ffmpeg said nothing"])[-1]
             raise NeurozooError(f"{movie} cannot be decoded ({said}). Delete it and make it again.")
+
+
+@contextlib.contextmanager
+def movie_input(movie: str | os.PathLike) -> Iterator[list[str]]:
+    """Opens a movie for ffmpeg, which must neither guess a stranger's format nor open other files or addresses.
+
+    Yields:
+        Arguments of ffmpeg that name it as the input.
+
+    Raises:
+        NeurozooError: The file is missing, or not a file.
+    """
+    try:
+        with open_file(movie) as file:
+            yield ["-f", "mov", "-protocol_whitelist", "file", "-i", f"file:{reached(file.fileno())}"]
+    except OSError as error:
+        raise explained(error, movie) from error
 
 
 def _write(stream: IO[bytes], frame: np.ndarray) -> None:

@@ -20,9 +20,6 @@ OPS = "results/native/libneurozoo_ops.so"  # where the workflow builds it
 BUILD = "Build it: snakemake --cores all results/native/libneurozoo_ops.so"
 REBUILD = "Build it again: snakemake --cores all --force results/native/libneurozoo_ops.so"
 
-# Libraries of earlier versions recorded no instructions. Enough to tell a processor that cannot run them.
-_OF_EARLIER_LIBRARIES = {"x86-64-v3": ["avx2", "fma"], "x86-64-v4": ["avx2", "avx512f", "avx512vl", "fma"]}
-
 # What TensorFlow adds before and after the message of an op.
 _AROUND_MESSAGE = re.compile(r"^\{\{function_node [^}]*\}\} ?| \[Op:\w+\].*$", re.DOTALL)
 
@@ -54,8 +51,7 @@ def load_ops(library: str | os.PathLike) -> ModuleType:
 
     Raises:
         NeurozooError: The library or its build.json is missing or damaged, was built from other sources or for another
-            TensorFlow, or needs instructions that this processor lacks (of libraries of earlier versions, this is known
-            for x86-64-v3 and -v4 only).
+            TensorFlow, or needs instructions that this processor lacks.
     """
     path = Path(library).resolve()
     return _load_ops(path, path.stat().st_mtime_ns if path.exists() else 0)
@@ -98,10 +94,10 @@ def _load_ops(path: Path, _modified: int) -> ModuleType:
             f"The op library {path} was built for TensorFlow {str(facts.get('tensorflow'))[:80]}, but this is "
             f"{tf.__version__}. {REBUILD}"
         )
-    if lacking := _lacking(facts, flags := processor_flags()):
+    if missing := _missing(facts, flags := processor_flags()):
         level = "x86-64-v3" if flags >= {"avx2", "fma"} else "x86-64-v2"
         raise NeurozooError(
-            f"The op library {path} was built for {facts.get('march')}, but this processor lacks {', '.join(lacking)}. "
+            f"The op library {path} was built for {facts.get('march')}, but this processor lacks {', '.join(missing)}. "
             f"Set native.march in config.yaml to {level}. {REBUILD}"
         )
     try:
@@ -110,9 +106,9 @@ def _load_ops(path: Path, _modified: int) -> ModuleType:
         raise NeurozooError(f"The op library {path} cannot be loaded: {error.message} {REBUILD}") from error
 
 
-def _lacking(facts: Mapping[str, object], flags: set[str]) -> list[str]:
+def _missing(facts: Mapping[str, object], flags: set[str]) -> list[str]:
     """Returns which instructions of a library the processor lacks, as far as library and processor are known."""
-    needed = facts.get("instructions", _OF_EARLIER_LIBRARIES.get(str(facts.get("march"))))
+    needed = facts.get("instructions")
     if not isinstance(needed, list) or not flags:
         return []
     return [name for name in map(str, needed) if name not in flags]

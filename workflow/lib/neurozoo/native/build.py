@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from neurozoo.errors import NeurozooError, explained
-from neurozoo.files import sha256_of, write_json, written_whole
+from neurozoo.files import copy_file, open_to_append, open_to_write, sha256_of, write_json, written_whole
+from neurozoo.folders import delete, delete_folder, find, make_folder, move
 from neurozoo.native.image import IMAGE, take_op
 from neurozoo.native.patches import apply_patch
 from neurozoo.native.processor import instructions_of
@@ -54,8 +55,7 @@ def fetch_ale(
     """
     if (kept := IMAGE / f"ale-py-{ALE_VERSION}.tar.gz").exists():
         check_package(kept, sha256=sha256)
-        with written_whole(output) as temporary:
-            shutil.copyfile(kept, temporary)
+        copy_file(kept, output)
         return
     with tempfile.TemporaryDirectory() as folder:
         # pip asks a source package for its metadata; its build requirements are not needed for that.
@@ -70,8 +70,7 @@ def fetch_ale(
             )
         (package,) = Path(folder).glob("*.tar.gz")
         check_package(package, sha256=sha256)
-        with written_whole(output) as temporary:
-            shutil.copyfile(package, temporary)
+        copy_file(package, output)
 
 
 def check_package(package: Path, *, sha256: str = ALE_SHA256) -> None:
@@ -124,7 +123,7 @@ def build_native_op(
     sources_sha256 = hash_sources(SOURCES)  # before they are read: what changes meanwhile may be missing in the op
     check_package(source)
     compiler = find_compiler()
-    build_dir.mkdir(parents=True, exist_ok=True)
+    make_folder(build_dir)
     patch = (SOURCES / "ale_patch" / "ale.patch").read_text(encoding="utf-8")
     ale = build_dir / f"ale_py-{ALE_VERSION}-{hashlib.sha256(patch.encode()).hexdigest()[:12]}"
     if not ale.exists():
@@ -227,13 +226,12 @@ def _unpack(source: Path, target: Path, *, patch: str) -> None:
 
 def _remove_sources_except(used: Path) -> None:
     # Those of other versions and patches. Renamed first, so that a kill leaves no half tree under a name that counts.
-    for old in used.parent.glob("ale_py-*"):
-        if old != used and old.is_dir() and not old.is_symlink():
-            gone = old.with_name(f"old-{old.name}")
-            with contextlib.suppress(OSError):
-                old.rename(gone)
-    for gone in used.parent.glob("old-ale_py-*"):
-        shutil.rmtree(gone, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        for old in find(used.parent, "ale_py-*"):
+            if old != used and old.is_dir():
+                move(old, old.with_name(f"old-{old.name}"))
+        for gone in find(used.parent, "old-ale_py-*"):
+            delete_folder(gone)
 
 
 def _train(configure: list[str], build: list[str], *, build_dir: Path, key: str) -> bool:
@@ -244,8 +242,8 @@ def _train(configure: list[str], build: list[str], *, build_dir: Path, key: str)
         if stamp.read_text() == key:
             return True
         stamp.unlink()
-    for old in build_dir.rglob("*.gcda"):
-        old.unlink()
+    for old in find(build_dir, "**/*.gcda"):
+        delete(old)
     try:
         from ale_py import roms
 
@@ -268,12 +266,11 @@ def _forget_moved_cache(build_dir: Path) -> None:
     home = f"CMAKE_HOME_DIRECTORY:INTERNAL={SOURCES}\n"
     place = f"CMAKE_CACHEFILE_DIR:INTERNAL={(build_dir / 'cmake').resolve()}\n"
     if cache.exists() and not (home in (text := cache.read_text()) and place in text):
-        shutil.rmtree(build_dir / "cmake")
+        delete_folder(build_dir / "cmake")
 
 
 def _run(command: list[str], *, log: str | os.PathLike, append: bool = False) -> bool:
-    Path(log).parent.mkdir(parents=True, exist_ok=True)
-    with open(log, "a" if append else "w") as file:
+    with open_to_append(log) if append else open_to_write(log) as file:
         return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT).returncode == 0
 
 

@@ -11,9 +11,10 @@ from neurozoo.algorithms.registry import get_algorithm
 from neurozoo.errors import NeurozooError
 from neurozoo.files import read_json
 from neurozoo.networks.catalogue import architecture_digest
-from neurozoo.plan.planned_runs import PlannedRun, first_settings_of_run, run_settings, settings_of_run
+from neurozoo.plan.planned_runs import PlannedRun, run_settings, settings_of_run
 from neurozoo.plan.products import result_file
 from neurozoo.plan.snakemake_records import is_recorded
+from neurozoo.records.format import check_format
 from neurozoo.records.run_config import ARCHITECTURE, config_of_run, read_architecture, read_run_settings
 
 
@@ -46,37 +47,30 @@ def changed_settings(
 ) -> list[Change]:
     """Finds the settings in which a run differs from the plan.
 
-    Where a preset has been corrected since, a run by either is as planned.
-
     Other arguments and errors are those of `run_settings`.
 
     Args:
         config: As returned by `check_config`.
-        recorded: The run's `config.yaml`, which may be of an earlier version.
+        recorded: The run's `config.yaml`.
         algo: Algorithm.
         game: Game.
         model: Network.
         run: Number of the repetition.
     """
-    spec = get_algorithm(algo)
-    then = spec.settings.as_recorded(recorded)
-    found = []
-    for find in (settings_of_run, first_settings_of_run):
-        settings = find(config, algo=algo, game=game, model=model, run=run)
-        now = asdict(settings)
-        if "protocol" in now:  # a record names the game's own, too
-            now["protocol"] = spec.describe_protocol(game, settings)["name"]
-        both = {name: [then[name], now[name]] for name in now if name in then}
-        plain = json.loads(json.dumps(both, default=str, skipkeys=True))  # a record may hold what somebody wrote
-        found.append([Change(name, *values) for name, values in plain.items() if values[0] != values[1]])
-    return min(found, key=len)
+    settings = settings_of_run(config, algo=algo, game=game, model=model, run=run)
+    now = asdict(settings)
+    if "protocol" in now:  # a record names the game's own, too
+        now["protocol"] = get_algorithm(algo).describe_protocol(game, settings)["name"]
+    both = {name: [recorded[name], now[name]] for name in now if name in recorded}
+    plain = json.loads(json.dumps(both, default=str, skipkeys=True))  # a record may hold what somebody wrote
+    return [Change(name, *values) for name, values in plain.items() if values[0] != values[1]]
 
 
 def changed_network(before: object, model: str) -> list[Change]:
     """Finds whether the catalogue now describes the network of a run in another way.
 
     Args:
-        before: `ARCHITECTURE` in the run's records; None if an earlier version did not record it.
+        before: `ARCHITECTURE` in the run's records; None if there is no record.
         model: Network.
     """
     if before is None or before == (now := architecture_digest(model, with_start=True)):
@@ -196,10 +190,11 @@ def _begun(run_dir: Path, budget_unit: str) -> tuple[dict[str, object], int | No
     with contextlib.suppress(NeurozooError):
         settings = read_run_settings(config_of_run(run_dir))
     found = read_json(state, "The next training explains what to do.")
-    identity, algorithm = found.get("identity"), found.get("algorithm") or {}
-    if not isinstance(identity, dict) or not isinstance(algorithm, dict):
+    check_format(found, state)
+    identity = found.get("identity")
+    if not isinstance(identity, dict):
         raise NeurozooError(f"{state} is damaged.")
-    spent = found.get("progress", algorithm.get("frames"))  # earlier versions kept it in the algorithm's state
+    spent = found.get("progress")
     return settings | identity | {budget_unit: found.get("budget")}, spent if isinstance(spent, int) else 0
 
 

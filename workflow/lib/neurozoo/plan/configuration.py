@@ -3,7 +3,7 @@
 This module takes dictionaries; the workflow reads the files. TensorFlow is not imported, so that a dry run stays quick.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import islice
 
 from neurozoo.environments.games import trust_module_of
@@ -13,18 +13,12 @@ from neurozoo.plan.structure import SHOWN_PROBLEMS, check_structure
 from neurozoo.yaml_files import check_growth
 
 
-def check_config(
-    config: Mapping,
-    *,
-    source: str = "The configuration",
-    notify: Callable[[str], object] = lambda sentence: None,
-) -> dict:
+def check_config(config: Mapping, *, source: str = "The configuration") -> dict:
     """Finds every mistake before any work starts, and fills in defaults.
 
     Args:
         config: What the user wrote; `neurozoo.plan.config_models` has the keys.
         source: The name of the configuration in errors, such as its file.
-        notify: Gets a sentence for each setting with a former name, which works until the next release.
 
     Returns:
         A copy with all defaults. Whole numbers that were written as floats (6.0e+9) are integers, except under
@@ -39,7 +33,7 @@ def check_config(
         check_growth(config)
     except NeurozooError as error:
         raise NeurozooError(f"{source} cannot be used: {error}.") from error
-    checked, problems = check_structure(config, notify)
+    checked, problems = check_structure(config)
     if not problems:
         _trust_environments(checked)
     problems = problems or list(islice(meaning_problems(checked), SHOWN_PROBLEMS + 1))

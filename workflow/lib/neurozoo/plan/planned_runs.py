@@ -15,7 +15,6 @@ from neurozoo.algorithms.agent_names import called, label_with_name
 from neurozoo.algorithms.registry import ALGORITHMS, get_algorithm
 from neurozoo.algorithms.run_settings import PROTOCOL_CHOICES
 from neurozoo.algorithms.settings import resolve_settings
-from neurozoo.algorithms.settings_hash import settings_hash, settings_record
 from neurozoo.algorithms.spec import Need
 from neurozoo.compute.dask_settings import ClusterSettings
 from neurozoo.environments.games import trust_module_of
@@ -292,21 +291,11 @@ def planned_facts(config: Mapping, *, algo: str, game: str, model: str, run: int
     spec, settings = get_algorithm(algo), settings_of_run(config, algo=algo, game=game, model=model, run=run)
     return facts_of(
         {
-            "settings_hash": settings_hash(spec, settings),
-            "settings_record": settings_record(spec, settings),
+            "settings_record": spec.settings_record(settings),
             "protocol_record": dict(spec.describe_protocol(game, settings)),
             "evaluation_record": spec.evaluation_record(game, settings),
         }
     )
-
-
-def recorded_settings(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> dict:
-    """Finds the settings of one run as `Settings.as_first_recorded` has them, for Snakemake to compare.
-
-    Where a preset has been corrected since, they are those that it said at first, so that no finished run is trained
-    again. Arguments, result and errors are those of `run_settings`.
-    """
-    return first_settings_of_run(config, algo=algo, game=game, model=model, run=run).as_first_recorded()
 
 
 def run_resources(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> dict[str, Any]:
@@ -344,13 +333,13 @@ def start_files(config: Mapping, *, algo: str, game: str, model: str, run: int |
     ]
 
 
-def needs_besides(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> tuple[Need, ...]:
-    """Finds what a run needs because of its game or settings, besides what its algorithm always needs.
+def needs_of_run(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> tuple[Need, ...]:
+    """Finds what must be built before a run is trained.
 
     Arguments and errors are those of `run_settings`.
     """
-    settings = settings_of_run(config, algo=algo, game=game, model=model, run=run)
-    return get_algorithm(algo).needs_besides(game, settings)
+    spec, settings = get_algorithm(algo), settings_of_run(config, algo=algo, game=game, model=model, run=run)
+    return (*spec.needs, *spec.needs_besides(game, settings))
 
 
 def settings_of_run(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> Any:
@@ -379,15 +368,6 @@ def check_new_run(
             f"algorithms.{algo}, which does not fit. {error} Do that in an experiment, or train it by hand: python -m "
             f"neurozoo train --algo {algo} --game {game} --model {model} --preset PRESET"
         ) from error
-
-
-def first_settings_of_run(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> Any:
-    """Finds what `settings_of_run` would have found before presets were corrected."""
-    choice = _choice_of_run(config, algo=algo, game=game, model=model, run=run)
-    first = get_algorithm(algo).first_presets.get(choice["preset"], {})
-    return settings_of(algo, choice).changed(
-        {name: value for name, value in first.items() if name not in choice["overrides"]}
-    )
 
 
 def _choice_of_run(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> Mapping[str, Any]:

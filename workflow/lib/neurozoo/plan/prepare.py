@@ -32,14 +32,13 @@ from neurozoo.plan.planned_runs import (
     import_choices,
     imported_runs,
     labels_of_runs,
-    needs_besides,
+    needs_of_run,
     planned_runs,
-    recorded_settings,
     run_resources,
+    run_settings,
     runs_of_game,
     start_files,
 )
-from neurozoo.plan.products import needs_of
 from neurozoo.plan.run_targets import check_run_targets, runs_of_targets
 from neurozoo.plan.targets import check_targets
 from neurozoo.plan.tried_environments import try_environments
@@ -92,7 +91,7 @@ def prepare(
     with _sentences(workflow):
         check_image()
         source = ", ".join(map(str, workflow.configfiles)) or "The configuration"
-        config.update(check_config(config, source=source, notify=notify))
+        config.update(check_config(config, source=source))
         plan = Plan(workflow, config, targets=_targets(workflow, get_parser))
         for sentence in plan._check():
             notify(sentence)
@@ -191,6 +190,10 @@ class Plan:
         """Returns the planned and imported runs that play a game; there have to be some."""
         return runs_of_game(self._config, wildcards["game"])
 
+    def labels_of(self, wildcards: Wildcards) -> dict[str, str]:
+        """Returns what the settings of a game's runs are called."""
+        return {run: label for run, label in self.labels.items() if run.split("/")[1] == wildcards["game"]}
+
     @_in_a_sentence
     def import_of(self, wildcards: Wildcards) -> dict:
         """Returns the source of an imported run, which the configuration has to have."""
@@ -198,8 +201,8 @@ class Plan:
 
     @_in_a_sentence
     def settings_of(self, wildcards: Wildcards) -> dict:
-        """Returns the settings of a run as Snakemake has recorded them for finished runs; only to compare them."""
-        return recorded_settings(self._config, **wildcards)
+        """Returns the settings of a run."""
+        return run_settings(self._config, **wildcards)
 
     @_in_a_sentence
     def resources_of(self, wildcards: Wildcards) -> dict[str, Any]:
@@ -218,17 +221,10 @@ class Plan:
         return "<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras"
 
     @_in_a_sentence
-    def needs_of(self, wildcards: Wildcards) -> list[Need]:
+    def needs_of(self, wildcards: Wildcards) -> tuple[Need, ...]:
         """Returns what must be built before a run is trained."""
-        folder = self._folder_of(wildcards)
-        check_new_run(self._config, folder, **wildcards)
-        needs = (*needs_of(wildcards["algo"], folder), *needs_besides(self._config, **wildcards))
-        return list(dict.fromkeys(needs))
-
-    @_in_a_sentence
-    def needs_besides_of(self, wildcards: Wildcards) -> tuple[Need, ...]:
-        """Returns what a run needs because of its game or settings, whatever is done with it."""
-        return needs_besides(self._config, **wildcards)
+        check_new_run(self._config, self._folder_of(wildcards), **wildcards)
+        return needs_of_run(self._config, **wildcards)
 
     @_in_a_sentence
     def starts_of(self, wildcards: Wildcards) -> list[str]:

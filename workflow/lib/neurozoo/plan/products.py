@@ -3,10 +3,9 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 
 from neurozoo.algorithms.registry import ALGORITHMS
-from neurozoo.algorithms.spec import AlgorithmSpec, Need
+from neurozoo.algorithms.spec import AlgorithmSpec
 from neurozoo.plan.planned_runs import (
     PlannedRun,
     classified_games,
@@ -19,7 +18,7 @@ from neurozoo.plan.planned_runs import (
     runs_with_network,
     runs_with_predictions,
 )
-from neurozoo.records.run_result import FILES, GENOME
+from neurozoo.records.run_result import FILES
 
 FIGURES = ("learning_curves", "performance_profile", "aggregates", "probability_of_improvement")  # over all runs
 OF_IMPORTED = ("result.json", "frozen/model.json", "rollout.npz")
@@ -145,18 +144,3 @@ def algo_pattern(is_wanted: Callable[[AlgorithmSpec], bool]) -> str:
 def result_file(algo: str) -> str:
     """Returns the file that holds the result of an algorithm's runs; imported agents are networks."""
     return FILES[ALGORITHMS[algo].result if algo in ALGORITHMS else "network"]
-
-
-def needs_of(algo: str, run_dir: Path) -> tuple[Need, ...]:
-    """Returns what must be built before a run is trained.
-
-    In version 0.1, the op and the noise table were inputs of every training. Snakemake trains a run again when the set
-    of its inputs changes, so a finished run of that version keeps both; its `genome.json` shows the version.
-
-    Args:
-        algo: The algorithm. An unknown one needs everything.
-        run_dir: The folder of the run, `.../{algo}/{game}/{model}/{run}`.
-    """
-    if algo not in ALGORITHMS or (run_dir / GENOME).exists():
-        return ("op", "noise")
-    return ALGORITHMS[algo].needs

@@ -84,9 +84,6 @@ def settings_page() -> str:
     for kind, names in _classes().items():
         titles = "; ".join(f"`{name}` ({ALGORITHMS[name].title})" for name in names)
         text += f"\n### {titles}\n\n{_table_of(entries(kind.schema()))}"
-        if kind.RENAMED:
-            old = ", ".join(f"`{new}` (was `{old}`)" for old, new in kind.RENAMED.items())
-            text += f"\nFormer names work until the next release: {old}.\n"
     return text
 
 

@@ -1,7 +1,7 @@
 """Checks the structure of a configuration, and fills in defaults, as `config_models` states them."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from itertools import islice
 from types import NoneType
@@ -11,7 +11,6 @@ from pydantic import ValidationError
 
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.environments.game_lists import expand_games
-from neurozoo.errors import NeurozooError
 from neurozoo.plan.config_models import Choice, Config
 from neurozoo.plan.config_sections import ABSENT, Section
 from neurozoo.validation import FROM_YAML, explain, json_schema
@@ -19,32 +18,31 @@ from neurozoo.validation import FROM_YAML, explain, json_schema
 SHOWN_PROBLEMS = 50  # of a configuration; a long list of wrong values has one for each
 
 
-def check_structure(config: Mapping, notify: Callable[[str], object]) -> tuple[dict, list[str]]:
+def check_structure(config: Mapping) -> tuple[dict, list[str]]:
     """Checks keys, types and bounds.
 
     Args:
         config: What the user wrote.
-        notify: Gets a sentence for each setting under a former name.
 
     Returns:
-        A copy with all defaults and present names, and one sentence per problem, hardly more than `SHOWN_PROBLEMS`. Do
+        A copy with all defaults, and one sentence per problem, hardly more than `SHOWN_PROBLEMS`. Do
         not use the copy if there are problems.
     """
-    present, problems = _with_present_names(config, notify)
     try:
-        checked = Config.model_validate(present, context=FROM_YAML)
+        checked = Config.model_validate(config, context=FROM_YAML)
     except ValidationError as error:
         found = islice(explain(error, _schema()), SHOWN_PROBLEMS + 1)
-        return {}, problems + [_with_hint(line) for line in found]
-    if "imports" not in present and not checked.experiments:
+        return {}, [_with_hint(line) for line in found]
+    problems = []
+    if "imports" not in config and not checked.experiments:
         about = Config.model_fields["experiments"].description
-        is_there = "experiments" in present
+        is_there = "experiments" in config
         missing = "experiments should have at least 1 entry, but is empty."
         problems.append(missing if is_there else f"the key 'experiments' is missing. {about}")
-    config = _filled(checked, present) | {"algorithms": _with_all_algorithms(checked, present)}
-    for experiment in config["experiments"].values():
+    filled = _filled(checked, config) | {"algorithms": _with_all_algorithms(checked, config)}
+    for experiment in filled["experiments"].values():
         experiment["games"] = expand_games(experiment["games"])
-    return config, problems
+    return filled, problems
 
 
 _HINTS = (
@@ -72,40 +70,6 @@ def _with_hint(line: str) -> str:
 @cache
 def _schema() -> dict:
     return json_schema(Config)
-
-
-def _with_present_names(config: Mapping, notify: Callable[[str], object]) -> tuple[Mapping, list[str]]:
-    """Translates former names of settings; also returns one sentence for each problem with them."""
-    problems: list[str] = []
-
-    def renamed(choice: Any, algo: Any, place: str) -> Any:
-        if not isinstance(choice, Mapping) or not isinstance(algo, str) or algo not in ALGORITHMS:
-            return choice  # what is wrong with it is reported later
-        settings, choice = ALGORITHMS[algo].settings, dict(choice)
-        for key in ("overrides", "sweep"):
-            values = choice.get(key)
-            if not isinstance(values, Mapping):
-                continue
-            for sentence in settings.renaming_notices(values):
-                notify(f"{place}.{key}: {sentence}")
-            try:
-                choice[key] = settings.renamed(values)
-            except NeurozooError as error:
-                problems.append(f"{place}.{key}: {error}")
-                choice[key] = {}
-        return choice
-
-    if not isinstance(config, Mapping):
-        return config, problems
-    config = dict(config)
-    if isinstance(experiments := config.get("experiments"), Mapping):
-        config["experiments"] = {
-            name: renamed(choice, choice.get("algo") if isinstance(choice, Mapping) else None, f"experiments.{name}")
-            for name, choice in experiments.items()
-        }
-    if isinstance(algorithms := config.get("algorithms"), Mapping):
-        config["algorithms"] = {n: renamed(choice, n, f"algorithms.{n}") for n, choice in algorithms.items()}
-    return config, problems
 
 
 def _with_all_algorithms(config: Config, given: Mapping) -> dict[str, dict]:

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 
 from neurozoo.algorithms.registry import ALGORITHMS, unknown_setting
 from neurozoo.algorithms.run_settings import InvalidSettings
-from neurozoo.algorithms.settings_hash import settings_hash
 from neurozoo.errors import NeurozooError
 from neurozoo.plan.planned_runs import settings_of
 from neurozoo.plan.sweeps import (
@@ -15,6 +14,7 @@ from neurozoo.plan.sweeps import (
     members_of,
     name_combination,
 )
+from neurozoo.records.comparability import settings_hash
 from neurozoo.validation import explain
 
 # What belongs elsewhere, with where.
@@ -87,7 +87,7 @@ def pooling_problems(place: str, experiment: Mapping) -> Iterator[str]:
             ({**spec.describe_protocol(game, settings), "name": ""}, spec.evaluation_record(game, settings))
             for game in experiment["games"]
         ]
-        alike = found.setdefault(f"{settings_hash(spec, settings)} {played}", values)
+        alike = found.setdefault(f"{settings_hash(spec.settings_record(settings))} {played}", values)
         different = tuple(name for name in values if repr(values[name]) != repr(alike[name]))
         if alike is not values and different not in reported:
             reported.add(different)

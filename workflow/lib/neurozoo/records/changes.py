@@ -45,7 +45,7 @@ class Restorer:
         """Completes a report.
 
         Args:
-            record: The next report of the log, or one of an earlier version, which is complete already.
+            record: The next report of the log; the first one is complete already.
             is_wanted: Whether growing fields are wanted; without them, `record` loses them, which takes less time.
 
         Raises:

@@ -2,7 +2,7 @@
 
 A table of metrics has these columns besides those of `run_config.IDENTITY`:
 
-- `settings`: the hash of the settings. Only runs with equal hashes are pooled.
+- `settings`: the hash of the settings. Only runs with equal hashes are pooled: they are repetitions.
 - `settings_NAME`: the settings that the hash covers, to name what differs.
 - `protocol_NAME` and `evaluation_NAME`: the facts of how episodes are played, and of how tests are played besides.
   Only scores with equal facts are compared.
@@ -10,12 +10,14 @@ A table of metrics has these columns besides those of `run_config.IDENTITY`:
   runs with equal ones are pooled: somebody edited the network in between.
 - `label`: what an experiment wants to be called in place of its settings.
 
-Results of earlier versions lack them. What they lack counts as "not recorded", which equals only itself.
+Logs of the published codes lack them. What they lack counts as "unknown", which equals only itself.
 """
 
+import hashlib
+import json
 import os
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, asdict, fields
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -27,14 +29,11 @@ from neurozoo.records.run_config import ARCHITECTURE, STARTS, read_run_settings
 SETTINGS, LABEL = "settings", "label"  # columns of metrics
 VARIANT, PLAYED = "variant", "played"  # columns that `with_names` adds
 OF_SETTINGS, OF_PROTOCOL, OF_EVALUATION = "settings_", "protocol_", "evaluation_"  # how columns begin
-NOT_RECORDED = "not recorded"
+UNKNOWN = "unknown"
 
 _MOST_NAMED = 3  # differences in the name of a variant
-_DIGITS = 12  # of a hash; enough to tell files apart
+_DIGITS = 12  # of a hash; two of a million different settings share one with a probability of 0.2 %
 _LONGEST = 40  # characters of a value in such a name
-_DEFAULTS = {
-    OF_PROTOCOL + field.name: field.default for field in fields(Protocol) if field.default is not MISSING
-}  # of protocols recorded before there was the field
 
 Facts = Mapping[str, str]
 
@@ -44,7 +43,7 @@ def read_facts(config: str | os.PathLike) -> dict[str, str]:
 
     Returns:
         Texts by the names of columns: `settings`, `settings_NAME`, `protocol_NAME`, `evaluation_NAME` and
-        `architecture`, as far as the run recorded them, and the first digits of the hashes of the files that it started
+        `architecture`, as far as the run has them, and the first digits of the hashes of the files that it started
         from; see `with_starts`.
 
     Raises:
@@ -56,7 +55,7 @@ def read_facts(config: str | os.PathLike) -> dict[str, str]:
 
 
 def network_fact(found: Mapping[str, Any]) -> dict[str, str]:
-    """Returns what tells an edited network from the one before; empty if the run did not record it.
+    """Returns what tells an edited network from the one before; empty if the run has no network, or an imported one.
 
     Args:
         found: The content of the run's `config.yaml`.
@@ -85,10 +84,19 @@ def with_starts(metrics: pd.DataFrame) -> pd.DataFrame:
 
 def facts_of(found: Mapping[str, Any]) -> dict[str, str]:
     """Returns what makes a run comparable; `found` is the content of its `config.yaml`."""
-    facts = {SETTINGS: str(found["settings_hash"])} if found.get("settings_hash") else {}
-    for start, key in ((OF_SETTINGS, "settings_record"), (OF_EVALUATION, "evaluation_record")):
-        facts |= _texts(start, found.get(key))
-    return facts | _texts(OF_PROTOCOL, _complete(found.get("protocol_record")))
+    facts = {SETTINGS: settings_hash(found["settings_record"])} if "settings_record" in found else {}
+    for start in (OF_SETTINGS, OF_EVALUATION, OF_PROTOCOL):
+        facts |= _texts(start, found.get(f"{start}record"))
+    return facts
+
+
+def settings_hash(record: Mapping[str, object]) -> str:
+    """Returns the hash of a run's settings, as `algorithms.settings_hash.settings_record` returns them.
+
+    It depends on values only, not on presets or defaults.
+    """
+    text = json.dumps(_texts("", record), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 
 
 def settings_in(facts: Facts) -> dict[str, str]:
@@ -96,33 +104,9 @@ def settings_in(facts: Facts) -> dict[str, str]:
     return {name.removeprefix(OF_SETTINGS): text for name, text in facts.items() if name.startswith(OF_SETTINGS)}
 
 
-def completed(then: Facts, now: Facts, *, added: Mapping[str, object]) -> dict[str, str]:
-    """Fills in those fields of `now` that protocol and settings did not have when the facts `then` were recorded.
-
-    Args:
-        then: What was recorded.
-        now: What is recorded now.
-        added: What was true without a setting, by its name.
-    """
-    defaults: dict[str, str] = {}
-    if any(name.startswith(OF_PROTOCOL) for name in then):
-        defaults |= {name: _text(value) for name, value in _DEFAULTS.items()}
-    if any(name.startswith(OF_SETTINGS) for name in then):
-        defaults |= {OF_SETTINGS + name: _text(value) for name, value in added.items()}
-    return {name: defaults[name] for name in now if name in defaults} | dict(then)
-
-
 def protocol_facts(protocol: Protocol) -> dict[str, str]:
     """Returns the facts of a protocol by the names of their columns."""
     return _texts(OF_PROTOCOL, asdict(protocol))
-
-
-def _complete(record: Any) -> Any:
-    """Fills in the fields that a protocol did not have when the record was written."""
-    try:
-        return asdict(Protocol.from_record(record))
-    except (TypeError, ValueError, KeyError):
-        return record  # of something else than games
 
 
 def _texts(start: str, record: Any) -> dict[str, str]:
@@ -164,12 +148,7 @@ def with_names(metrics: pd.DataFrame) -> pd.DataFrame:
     columns = ["algo", "model", "protocol", SETTINGS, LABEL, *of_settings, *of_facts]
     ids, kinds = distinct_rows(metrics, [name for name in columns if name in metrics])
     kinds = kinds.reindex(columns=columns).astype("string")
-    kinds[SETTINGS] = kinds[SETTINGS].fillna(NOT_RECORDED)
-    of_protocol = [name for name in of_facts if name.startswith(OF_PROTOCOL)]
-    is_recorded = kinds[of_protocol].notna().any(axis=1)
-    for name in of_protocol:
-        if name in _DEFAULTS:
-            kinds.loc[is_recorded & kinds[name].isna(), name] = _text(_DEFAULTS[name])
+    kinds[SETTINGS] = kinds[SETTINGS].fillna(UNKNOWN)
     rows = kinds.astype(object).where(kinds.notna(), None).to_dict("records")
     variants, played = _variants(rows, of_settings), _played(rows, of_facts)
     kinds[VARIANT] = [variants[row["algo"], row["model"], row[SETTINGS]] for row in rows]
@@ -186,7 +165,7 @@ def _with_networks(metrics: pd.DataFrame) -> pd.DataFrame:
     is_edited = descriptions.groupby([metrics["algo"], metrics["model"]]).transform("nunique") > 1
     if not is_edited.any():
         return metrics
-    told = descriptions.fillna(NOT_RECORDED).where(is_edited)
+    told = descriptions.where(is_edited)
     settings = metrics[SETTINGS].astype("string")
     return metrics.assign(**{SETTINGS: settings.str.cat(told, sep=" ").fillna(settings), OF_SETTINGS + "network": told})
 
@@ -225,15 +204,15 @@ def name_variants(records: Mapping[str, Facts], labels: Mapping[str, str]) -> di
     """Names the settings of one algorithm and network.
 
     Args:
-        records: The settings by their hash; those of `NOT_RECORDED` are empty.
+        records: The settings by their hash; those of `UNKNOWN` are empty.
         labels: What experiments call them, by hash; empty where they do not.
 
     Returns:
         A different name for each hash: its label, or what differs from the other hashes. If there is one hash and no
         label, its name is empty.
     """
-    differences = name_differences({key: record for key, record in records.items() if key != NOT_RECORDED})
-    differences[NOT_RECORDED] = f"settings {NOT_RECORDED}" if len(records) > 1 else ""
+    differences = name_differences({key: record for key, record in records.items() if key != UNKNOWN})
+    differences[UNKNOWN] = f"settings {UNKNOWN}" if len(records) > 1 else ""
     names = {key: labels.get(key) or differences[key] for key in records}
     return {
         key: name if _is_alone(name, names) else ", ".join(filter(None, (name, differences[key])))
@@ -254,7 +233,7 @@ def name_differences(records: Mapping[str, Facts]) -> dict[str, str]:
     differing = [name for name in entries if len({record.get(name) for record in records.values()}) > 1]
     names = {}
     for key, record in records.items():
-        parts = [f"{name} {_shortened(record.get(name, NOT_RECORDED))}" for name in differing[:_MOST_NAMED]]
+        parts = [f"{name} {_shortened(record.get(name, UNKNOWN))}" for name in differing[:_MOST_NAMED]]
         if len(differing) > _MOST_NAMED:
             parts.append(f"{len(differing) - _MOST_NAMED} more")
         names[key] = ", ".join(parts)
@@ -273,7 +252,7 @@ def _shortened(text: str) -> str:
 
 def _way(protocol: str, facts: Sequence[str | None]) -> Hashable:
     """Returns the same value for rows with the same facts; the protocol's name counts only if there are no facts."""
-    return tuple(facts) if any(fact is not None for fact in facts) else (NOT_RECORDED, protocol)
+    return tuple(facts) if any(fact is not None for fact in facts) else (UNKNOWN, protocol)
 
 
 def _played(kinds: Iterable[Mapping], of_facts: Sequence[str]) -> dict[Hashable, str]:
@@ -292,14 +271,14 @@ def name_ways(protocols: Mapping[Any, str], facts: Mapping[Any, Facts]) -> dict[
 
     Args:
         protocols: The protocol's name by way.
-        facts: The facts by way; empty if they are not recorded.
+        facts: The facts by way; empty if they are unknown.
     """
     names: dict[Any, str] = {}
     for protocol in dict.fromkeys(protocols.values()):
         ways = [way for way in protocols if protocols[way] == protocol]
         keys = {str(number): way for number, way in enumerate(ways, start=1) if facts[way]}
         different = name_differences({key: facts[way] for key, way in keys.items()}) if len(keys) > 1 else {}
-        names |= {way: f"{protocol}, {NOT_RECORDED}" for way in ways if not facts[way]}
+        names |= {way: f"{protocol}, {UNKNOWN}" for way in ways if not facts[way]}
         names |= {way: ", ".join(filter(None, (protocol, different.get(key, "")))) for key, way in keys.items()}
     return names
 
@@ -321,33 +300,8 @@ def fact_name(column: str) -> str:
 
 
 def differing_facts(metrics: pd.DataFrame) -> list[str]:
-    """Returns the names of the facts in which rows differ; `how is not recorded` if a row has no facts."""
+    """Returns the names of the facts in which rows differ; `how is unknown` if a row has no facts."""
     facts = metrics[fact_columns(metrics)].astype("string")
     if facts.isna().all(axis=1).any():
-        return [f"how is {NOT_RECORDED}"]
-    return [fact_name(name) for name in facts if facts[name].fillna(NOT_RECORDED).nunique() > 1]
-
-
-def unrecorded(metrics: pd.DataFrame, name_of: Callable[[str, str], str]) -> str:
-    """Returns sentences about what runs of earlier versions did not record; empty if all is recorded.
-
-    Args:
-        metrics: Rows of `with_names`.
-        name_of: Names an algorithm with a network.
-    """
-    lacks_settings = metrics[SETTINGS] == NOT_RECORDED
-    lacks_facts = metrics[fact_columns(metrics)].isna().all(axis=1)
-    sentences = [
-        f"{_whose(metrics[rows], name_of) if not rows.all() else 'All runs'} {what}."
-        for what, rows in (
-            ("recorded only the name of the protocol, and no settings", lacks_settings & lacks_facts),
-            ("recorded no settings", lacks_settings & ~lacks_facts),
-            ("recorded only the name of the protocol", lacks_facts & ~lacks_settings),
-        )
-        if rows.any()
-    ]
-    return " ".join(sentences)
-
-
-def _whose(rows: pd.DataFrame, name_of: Callable[[str, str], str]) -> str:
-    return "; ".join(dict.fromkeys(name_of(*agent) for agent in zip(rows["algo"], rows["model"], strict=True)))
+        return [f"how is {UNKNOWN}"]
+    return [fact_name(name) for name in facts if facts[name].fillna(UNKNOWN).nunique() > 1]

@@ -19,9 +19,8 @@ def write_episodes(log: str | os.PathLike, csv: str | os.PathLike) -> None:
         csv: The table to write, in the order in which games ended: `time_s` (seconds of the run at the report of the
             game's epoch), then `COLUMNS`: `frames` of the whole run when the game ended; `learner` and `actor`, the
             ranks that learned from it and played it; `environment`, its number in the run; `score`, unclipped;
-            `clipped_return`, the sum of its rewards as they were clipped for learning, empty if an earlier version
-            began the game; its `steps`; and `games`, how many games the row stands for: 1, or more where an epoch had
-            too many. Logs of earlier versions have no games, so theirs is a table without rows.
+            `clipped_return`, the sum of its rewards as they were clipped for learning; its `steps`; and
+            `games`, how many games the row stands for: 1, or more where an epoch had too many.
 
     Raises:
         NeurozooError: The log is missing or damaged.
@@ -40,10 +39,5 @@ def write_episodes(log: str | os.PathLike, csv: str | os.PathLike) -> None:
 
 
 def _is_game(row: object) -> bool:
-    """Says whether a row has the numbers of a game, of which only the clipped return may be unknown."""
-    if not isinstance(row, list) or len(row) != len(COLUMNS):
-        return False
-    cells = dict(zip(COLUMNS, row, strict=True))
-    if cells["clipped_return"] is None:
-        del cells["clipped_return"]
-    return all(isinstance(cell, int | float) for cell in cells.values())
+    """Says whether a row has the numbers of a game."""
+    return isinstance(row, list) and len(row) == len(COLUMNS) and all(isinstance(cell, int | float) for cell in row)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from neurozoo.errors import NeurozooError, explained
-from neurozoo.files import written_whole
+from neurozoo.files import open_file, written_whole
 
 
 def write_levels(path: str | os.PathLike, columns: Mapping[str, np.ndarray]) -> None:
@@ -52,7 +52,8 @@ def read_levels(path: str | os.PathLike, columns: list[str] | None = None) -> di
         NeurozooError: The file is missing or damaged, or lacks a column.
     """
     try:
-        table = pq.read_table(path, columns=columns)
+        with open_file(path) as file:
+            table = pq.read_table(file, columns=columns)
         if missing := [name for name in columns or () if name not in table.column_names]:
             raise ValueError(f"it lacks {', '.join(missing)}")
         found = {}

@@ -52,9 +52,7 @@ def write_lineage(log: str | os.PathLike, parquet: str | os.PathLike) -> None:
     try:
         table = pd.concat(_tables(log), ignore_index=True)
     except KeyError as error:
-        raise NeurozooError(
-            f"{log} has no lineage. Only the genetic algorithms and random search log one, except in their oldest logs."
-        ) from error
+        raise NeurozooError(f"{log} has no lineage. Only the genetic algorithms and random search log one.") from error
     except (ValueError, TypeError) as error:
         raise NeurozooError(
             f"{log} is damaged: a row of its lineage should have {', '.join(COLUMNS)}. Train the run again."

@@ -8,13 +8,14 @@ import io
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
-from pathlib import Path
 from typing import BinaryIO
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet
+
+from neurozoo.files import open_file, open_text
 
 _ROWS = 50_000  # of a group in a Parquet file
 _COLUMNS = 8  # that are converted at once
@@ -34,7 +35,7 @@ def read_table(path: str | os.PathLike, *, types: Types, columns: Collection[str
     Raises:
         ValueError: A row has too many or too few cells, or a value does not have the type of its column.
     """
-    with open(path, encoding="utf-8", newline="") as file:
+    with open_text(path, newline="") as file:
         header = next(csv_format.reader(file), [])
     if len(set(header)) < len(header):
         raise ValueError("two columns have the same name")
@@ -53,14 +54,17 @@ def read_table(path: str | os.PathLike, *, types: Types, columns: Collection[str
 
 
 def _read(path: str | os.PathLike, kinds: Mapping[str, pa.DataType], columns: Sequence[str] | None) -> pa.Table:
-    return arrow_csv.read_csv(
-        path,
-        read_options=arrow_csv.ReadOptions(use_threads=False, block_size=min(Path(path).stat().st_size + 1, 2**30)),
-        parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
-        convert_options=arrow_csv.ConvertOptions(
-            column_types=kinds, null_values=[""], strings_can_be_null=True, include_columns=columns
-        ),
-    )
+    with open_file(path) as file:
+        return arrow_csv.read_csv(
+            file,
+            read_options=arrow_csv.ReadOptions(
+                use_threads=False, block_size=min(os.fstat(file.fileno()).st_size + 1, 2**30)
+            ),
+            parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types=kinds, null_values=[""], strings_can_be_null=True, include_columns=columns
+            ),
+        )
 
 
 def find_types(paths: Sequence[str | os.PathLike], *, types: Types) -> dict[str, str]:
@@ -88,12 +92,12 @@ def as_pandas(table: pa.Table) -> pd.DataFrame:
 
 
 def read_narrow(
-    parquet: str | os.PathLike, *, is_needed: Callable[[str], bool], is_repeated: Callable[[str], bool]
+    parquet: BinaryIO, *, is_needed: Callable[[str], bool], is_repeated: Callable[[str], bool]
 ) -> pd.DataFrame:
     """Reads some columns of a merged table, in little memory.
 
     Args:
-        parquet: The table.
+        parquet: The open table.
         is_needed: Says by its name whether a column is read.
         is_repeated: Says whether it has texts that are the same for all rows of a run; they become categories.
 
@@ -189,7 +193,8 @@ def copy_rows(path: str | os.PathLike, merged: BinaryIO, *, columns: Sequence[st
     Raises:
         ValueError, csv.Error: The table is damaged.
     """
-    data = Path(path).read_bytes()
+    with open_file(path) as file:
+        data = file.read()
     head, _, body = data.partition(b"\n")
     if label is None and head == csv_line(columns).encode() and b"\r" not in body and b"\n\n" not in body:
         merged.write(body if body.endswith(b"\n") or not body else body + b"\n")

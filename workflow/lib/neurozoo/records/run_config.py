@@ -7,6 +7,7 @@ from typing import Any
 
 from neurozoo.errors import NeurozooError
 from neurozoo.files import open_text
+from neurozoo.records.format import check_format
 from neurozoo.yaml_files import read_yaml
 
 IDENTITY = ("algo", "game", "model", "run", "protocol")  # the values that say which run it is
@@ -23,7 +24,7 @@ def read_architecture(config: str | os.PathLike) -> str | None:
     """Reads the hash of a run's network, without the rest of the file: a plan asks it of every finished run.
 
     Returns:
-        None if the file is missing, or of a version that did not record it.
+        None if the file is missing, or its run has no network that was trained.
     """
     start = f"{ARCHITECTURE}: "
     try:
@@ -37,7 +38,7 @@ def start_hashes(run_dir: str | os.PathLike) -> dict[str, str]:
     """Reads from `config.yaml` the hashes of the files that a run started from.
 
     Returns:
-        `agent_sha256` and `generator_sha256`, each empty if the run has no such file or recorded nothing.
+        `agent_sha256` and `generator_sha256`, each empty if the run has no such file.
 
     Raises:
         NeurozooError: `config.yaml` is damaged.
@@ -61,6 +62,7 @@ def read_run_settings(config: str | os.PathLike) -> dict[str, Any]:
     """
     remedy = "It is written by the run; start the run again."
     found = read_yaml(config, remedy)
+    check_format(found, config)
     missing = [name for name in IDENTITY if name not in found]
     if missing:
         raise NeurozooError(f"{config} should name {', '.join(IDENTITY)}, but lacks {', '.join(missing)}. {remedy}")

@@ -1,9 +1,10 @@
 """Turns a run's log into `metrics.csv`, one row per report.
 
 It reads our `log.jsonl` and the text logs of the published codes (GPU code and distributed code), and recognises each
-by its content. So old runs appear in the same tables and figures as new ones.
+by its content. So runs of these codes appear in the same tables and figures as ours.
 """
 
+import contextlib
 import csv as csv_format
 import json
 import math
@@ -18,6 +19,7 @@ from neurozoo.errors import NeurozooError, explained, unknown_name
 from neurozoo.files import open_file, open_text, parse_json, written_whole
 from neurozoo.genomes.genome import Genome
 from neurozoo.records.changes import GROWING, Restorer
+from neurozoo.records.format import KEY, check_format
 from neurozoo.records.published_log import ELITE_GENOME, PUBLISHED_FIELDS, read_tables
 from neurozoo.records.run_config import IDENTITY
 
@@ -27,7 +29,6 @@ EPISODES = ("score_episodes", "test_episodes")  # numbers of episodes of which t
 
 START_AGAIN = "If the run stopped before its first report, start it again."
 _CHUNK = 2**16  # bytes that are read at once from the end of a log
-_GENOME = f'"{ELITE_GENOME}": ['
 _LONG = (ELITE_GENOME, "Lineage", "Arrivals", "Episodes")  # too long for a table of all reports
 # For each kind of published log: the field with the score, the field with the independent test score, and the fields
 # with their numbers of episodes. In order of preference: genetic algorithm, evolution strategies, and all algorithms of
@@ -128,6 +129,7 @@ def iter_log(log: str | os.PathLike, *, frame_skip: int = FRAME_SKIP, with_genom
             first = next((line for line in file if line.strip()), "")
             file.seek(0)
             if first.startswith("{"):
+                _check_format(first, log)
                 parse = partial(_parse_with_genome, restorer=Restorer()) if with_genomes else _parse_without_genome
                 records = finished_lines(file, log, parse)
             else:
@@ -147,6 +149,13 @@ def iter_log(log: str | os.PathLike, *, frame_skip: int = FRAME_SKIP, with_genom
         )
 
 
+def _check_format(first: str, log: str | os.PathLike) -> None:
+    """Refuses a log of another form, by its first report; one that is not whole is refused or left out elsewhere."""
+    with contextlib.suppress(ValueError):
+        if isinstance(found := parse_json(first), dict):
+            check_format(found, log)
+
+
 def _is_json(line: str) -> bool:
     try:
         parse_json(line)
@@ -162,7 +171,7 @@ def check_whole(log: str | os.PathLike) -> None:
         NeurozooError: Its last line is no whole report, or the file is missing.
     """
     try:
-        with open(log, "rb") as file:
+        with open_file(log) as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - 1))
             is_whole = file.read() in (b"", b"\n")
         if not is_whole:
@@ -272,7 +281,7 @@ def _parse_with_genome(line: str, restorer: Restorer) -> Record:
 
 
 def _parse_without_genome(line: str) -> Record:
-    record = _checked(parse_json(_without_genome(line)))
+    record = _checked(parse_json(line))
     record.pop(ELITE_GENOME, None)
     return record
 
@@ -280,6 +289,7 @@ def _parse_without_genome(line: str) -> Record:
 def _checked(record: object) -> Record:
     if not _is_report(record):
         raise ValueError(f"{', '.join(STANDARD)} and {' or '.join(UNITS)} should be numbers")
+    record.pop(KEY, None)
     return record
 
 
@@ -299,13 +309,6 @@ def _is_count(value: object) -> bool:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and (math.isnan(value) or abs(value) < 1e300)
-
-
-def _without_genome(line: str) -> str:
-    """Cuts the whole genome out of a report of an earlier version, which parsing would take most of its time for."""
-    before, key, after = line.partition(_GENOME)
-    end = after.find('"')  # of the next field; a list of numbers has none
-    return f"{before}{after[end:]}" if key and end >= 0 and before.count('"') % 2 == 0 else line
 
 
 def read_last_complete(log: str | os.PathLike) -> Record | None:

@@ -1,7 +1,6 @@
 """`result.json`: the result of a run, in a few lines that every tool can read.
 
-It names the kind of the result, its scores, and its files with their hashes. For runs of earlier versions,
-`describe_result` makes it from the files that they have.
+It names the kind of the result, its scores, and its files with their hashes.
 """
 
 import math
@@ -11,8 +10,8 @@ from pathlib import Path
 from types import NoneType
 
 from neurozoo.errors import NeurozooError
-from neurozoo.files import parse_json, read_json, sha256_of, write_json
-from neurozoo.npz_files import NpzReader
+from neurozoo.files import read_json, sha256_of, write_json
+from neurozoo.records.format import FORMAT, KEY, check_format
 
 FILE = "result.json"
 GENOME = "genome.json"
@@ -44,7 +43,7 @@ def write_run_result(
         if not (run_dir / name).exists():
             raise NeurozooError(f"{run_dir / name} is missing, so {FILE} cannot name it. Train the run again.")
         hashes[name] = {"sha256": sha256_of(run_dir / name)}
-    record = {"kind": kind, **facts, "files": hashes}
+    record = {KEY: FORMAT, "kind": kind, **facts, "files": hashes}
     try:
         write_json(run_dir / FILE, record)
     except ValueError as error:  # a number that JSON cannot hold
@@ -52,72 +51,18 @@ def write_run_result(
     return record
 
 
-def describe_result(run_dir: str | os.PathLike) -> dict[str, object]:
-    """Writes the `result.json` of a finished run from its other files, unless it is already right.
-
-    Returns:
-        Its content.
-
-    Raises:
-        NeurozooError: The folder holds no result, or a damaged file.
-    """
-    run_dir = Path(run_dir)
-    kind = next((kind for kind, name in FILES.items() if (run_dir / name).exists()), None)
-    if kind is None:
-        raise NeurozooError(
-            f"{run_dir} should hold {' or '.join(FILES.values())}, but holds neither. Train the run: "
-            f"snakemake --cores all {run_dir}/{FILE}"
-        )
-    facts, has_genome = _facts(run_dir, kind)
-    has_levels = kind == "archive" and (run_dir / LEVELS).exists()
-    files = [FILES[kind], *([GENOME] if has_genome else []), *([LEVELS] if has_levels else [])]
-    if (run_dir / FILE).exists():
-        record = read_run_result(run_dir)
-        if record.get("kind") == kind and record.get("files") == {n: {"sha256": sha256_of(run_dir / n)} for n in files}:
-            return record
-    return write_run_result(run_dir, kind=kind, facts=facts, files=files)
-
-
 def read_run_result(run_dir: str | os.PathLike) -> dict[str, object]:
-    """Reads the result of a run: from `result.json`, or from the files of an earlier version.
+    """Reads the `result.json` of a run.
 
     Raises:
-        NeurozooError: The folder holds no result, or a damaged file.
+        NeurozooError: It is missing or damaged.
     """
-    run_dir = Path(run_dir)
-    remedy = f"Delete it and make it again: snakemake --cores all {run_dir}/{FILE}"
-    if (run_dir / FILE).exists():
-        return _checked(run_dir / FILE, read_json(run_dir / FILE, remedy))
-    if (run_dir / GENOME).exists():
-        return {"kind": "network", **_facts(run_dir, "network")[0]}
-    raise NeurozooError(
-        f"{run_dir} has neither {FILE} nor {GENOME}, which describe the result. Train the run, or copy all its files."
-    )
-
-
-def _facts(run_dir: Path, kind: str) -> tuple[dict[str, object], bool]:
-    """Returns what a result says of itself, and whether `genome.json` belongs to it.
-
-    The file of the result says it. Checkpoints of version 0.1 do not; there `genome.json` does. The `genome.json` of an
-    old DQN run stays in the folder when the run is trained further, and means nothing then.
-    """
-    name = FILES[kind]
-    facts = None
-    if (run_dir / name).exists():
-        remedy = "Delete it and train the run again."
-        with NpzReader(run_dir / name, keys=(), remedy=remedy) as reader:
-            text = reader.text("facts")
-        try:
-            facts = None if text is None else parse_json(text)
-        except ValueError as error:
-            raise NeurozooError(f"{run_dir / name} is damaged ({type(error).__name__}). {remedy}") from error
-    if facts is not None and not isinstance(facts, dict):
-        raise NeurozooError(f"{run_dir / name} is damaged: its facts should be an object.")
-    has_genome = (run_dir / GENOME).exists() and (facts is None or "genome" in facts)
-    if facts is None:
-        facts = read_json(run_dir / GENOME, "Copy all files of the run, or train it again.")
-        _checked(run_dir / GENOME, facts)
-    return {key: value for key, value in facts.items() if key not in ("genome", "seeds")}, has_genome
+    path = Path(run_dir, FILE)
+    if not path.exists():
+        raise NeurozooError(f"{path} is missing, which describes the result. Train the run, or copy all its files.")
+    found = read_json(path, f"Delete it and make it again: snakemake --cores all {path}")
+    check_format(found, path)
+    return _checked(path, found)
 
 
 def _checked(path: Path, facts: dict) -> dict:

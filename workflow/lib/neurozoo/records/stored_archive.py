@@ -1,6 +1,5 @@
 """A run's archive as figures, movies and pages need it: which cell holds which elite, and when it came."""
 
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,8 +8,9 @@ import numpy as np
 
 from neurozoo.environments.level_domains import LevelDomain, places_on_grid
 from neurozoo.errors import NeurozooError
-from neurozoo.files import sha256_of
+from neurozoo.files import parse_json, sha256_of
 from neurozoo.npz_files import DAMAGE, read_npz
+from neurozoo.records.format import check_format
 from neurozoo.records.run_config import read_run_settings
 
 _ARRAYS = ("objectives", "measures", "ranges", "metadata_cell", "metadata_dims", "metadata_iteration")
@@ -76,7 +76,8 @@ def read_stored_archive(path: str | os.PathLike) -> StoredArchive:
         arrays = read_npz(path)
         if missing := [name for name in ("facts", *_ARRAYS) if name not in arrays]:
             raise ValueError(f"it lacks {', '.join(missing)}")
-        facts = json.loads(str(arrays["facts"]))
+        facts = parse_json(str(arrays["facts"]))
+        check_format(facts, path, remedy)
         cells, dims = arrays["metadata_cell"].astype(np.int64), arrays["metadata_dims"].astype(int).tolist()
         if len(dims) != 2 or arrays["ranges"].shape != (2, 2) or not isinstance(facts, dict):
             raise ValueError(f"{len(dims)} measures")

@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -15,9 +15,9 @@ from neurozoo.errors import NeurozooError, explained
 from neurozoo.files import open_file, open_text, written_whole
 from neurozoo.records.comparability import (
     LABEL,
-    NOT_RECORDED,
     PLAYED,
     SETTINGS,
+    UNKNOWN,
     VARIANT,
     fact_columns,
     is_fact,
@@ -104,7 +104,7 @@ def merge_metrics(
 
 def _run_of(path: str | os.PathLike) -> str:
     """Returns which run a table is about, such as `ga/frostbite/large/1`."""
-    with open(path, encoding="utf-8", newline="") as file:
+    with open_text(path, newline="") as file:
         row = next(csv_format.DictReader(file), {})
     return "/".join(row.get(name) or "" for name in ("algo", "game", "model", "run"))
 
@@ -153,10 +153,10 @@ def _is_needed(name: str) -> bool:
     return name in _TYPES or is_fact(name)
 
 
-def _read_parquet(path: str | os.PathLike, read: Callable[[str | os.PathLike], pd.DataFrame]) -> pd.DataFrame:
+def _read_parquet(path: str | os.PathLike, read: Callable[[BinaryIO], pd.DataFrame]) -> pd.DataFrame:
     try:
-        with open_file(path):  # a regular file
-            table = read(path)
+        with open_file(path) as file:
+            table = read(file)
     except FileNotFoundError as error:
         raise NeurozooError(f"{path} is missing; the rule merge_metrics makes it.") from error
     except Exception as error:  # Arrow has its own kinds
@@ -298,7 +298,7 @@ def score_table(
             its last test, `score_...` are game points, `human_normalised_...` are (score - random) / (human - random).
             `..._low` and `..._high` are bootstrap intervals, empty where a game has a single run. `settings` is the
             hash of the settings. The last columns are the facts of how the episodes were played. Both are
-            `not recorded` for runs of earlier versions.
+            `unknown` for logs of the published codes.
         replications: Bootstrap resamples.
         confidence: Confidence level of the intervals.
         seed: Seed of the bootstrap.
@@ -320,7 +320,7 @@ def score_table(
     for agent, runs in scores.groupby(AGENT, sort=False):
         normalised = human_normalised(runs)
         about = dict(zip(AGENT, agent, strict=True)) | {"protocol": " / ".join(dict.fromkeys(runs["protocol"]))}
-        about |= runs[facts].fillna(NOT_RECORDED).iloc[0].to_dict()
+        about |= runs[facts].fillna(UNKNOWN).iloc[0].to_dict()
         for game, group in runs.groupby("game", sort=False):
             row = {"game": game, "games": 1, **extent(group)}
             row |= described([group["test_score"].to_numpy(float)], _POINTS)
@@ -351,7 +351,7 @@ def extent(scores: pd.DataFrame) -> dict[str, int]:
 
 
 def read_score_table(csv: str | os.PathLike) -> pd.DataFrame:
-    """Reads a table of `score_table`; columns that one of an earlier version lacks are empty.
+    """Reads a table of `score_table`.
 
     Raises:
         NeurozooError: It is missing or damaged.

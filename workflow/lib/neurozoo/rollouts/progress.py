@@ -3,10 +3,11 @@
 import os
 import sys
 import time
-from pathlib import Path
 from typing import Literal
 
 from tqdm import tqdm
+
+from neurozoo.files import open_to_write
 
 SECONDS_BETWEEN_LINES = 10.0
 
@@ -42,8 +43,7 @@ class Progress:
         self._outlets = [] if shows_bar else [sys.stderr]
         self._log = None
         if log is not None:
-            Path(log).parent.mkdir(parents=True, exist_ok=True)
-            self._log = open(log, "w", encoding="utf-8")  # noqa: SIM115, closed in __exit__
+            self._log = open_to_write(log)  # closed in __exit__
             self._outlets.append(self._log)
 
     def advance(self, steps: int = 1) -> None:

@@ -20,8 +20,10 @@ from neurozoo.agents.frozen import FrozenModel, open_frozen, use_one_thread
 from neurozoo.environments import World
 from neurozoo.environments.single_frame import largest
 from neurozoo.errors import NeurozooError, explained
+from neurozoo.folders import opened_parent, reached
 from neurozoo.npz_files import Spool, npz_written_whole
 from neurozoo.number_text import number_label
+from neurozoo.records.format import FORMAT, KEY
 from neurozoo.rollouts.perturbations import Perturbation
 from neurozoo.rollouts.player import Decision, Player, episode_starts, world_of_agent
 from neurozoo.rollouts.progress import Progress
@@ -76,8 +78,8 @@ def record_rollout(
     - `actions`: (N,) int16, the action that followed; (N, outputs) float32 where outputs are continuous.
     - `ep_rewards`: (E,) float64, the score of each episode.
     - `starts`: (E, 3) int64, first step, no-ops and seed of each episode.
-    - `disturbance`: the JSON text of the `Perturbation` and its `seed`, if there is one. The key keeps its old name
-      for readers of earlier versions.
+    - `perturbation`: the JSON text of the `Perturbation` and its `seed`, if there is one.
+    - `format`: int64, see `neurozoo.records.format`.
 
     The same agent and arguments give the same bytes. Memory does not grow with N.
 
@@ -119,15 +121,14 @@ def record_rollout(
     use_one_thread()
     player = Player(frozen, perturbation, seed=seed)
     environment = world_of_agent(frozen, protocol)
-    folder = Path(output).parent
     progress = Progress(f"rollout of {frozen.title}", total=max_steps, log=log, terminal=terminal)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         with progress, closing(environment), ExitStack() as files:
+            folder, _ = files.enter_context(opened_parent(output, make=True))
             records = _Records(
                 environment,
                 frozen,
-                folder=folder,
+                folder=reached(folder),
                 files=files,
                 is_noisy=observation_noise > 0,
                 is_streamlined=streamlined,
@@ -144,7 +145,7 @@ def record_rollout(
                             "agent": frozen.title,
                             "protocol": asdict(protocol),
                             "seed": seed,
-                            "disturbance": asdict(perturbation),
+                            "perturbation": asdict(perturbation),
                             "neurozoo": __version__,
                         },
                     )
@@ -267,9 +268,10 @@ class _Records:
                     npz.write(key, spool.rows(), shape=(len(self), *spool.row_shape), dtype=spool.dtype)
             npz.write("ep_rewards", [np.array(scores)], shape=(len(scores),), dtype=np.float64)
             npz.write("starts", [np.array(self._starts)], shape=(len(self._starts), 3), dtype=np.int64)
+            npz.write(KEY, [np.array(FORMAT)], shape=(), dtype=np.int64)
             if perturbation != Perturbation():
                 text = np.array(json.dumps({**asdict(perturbation), "seed": seed}))
-                npz.write("disturbance", [text], shape=(), dtype=text.dtype)
+                npz.write("perturbation", [text], shape=(), dtype=text.dtype)
 
     def _observations(self) -> Iterator[np.ndarray]:
         if self._is_noisy:

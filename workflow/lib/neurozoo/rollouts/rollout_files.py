@@ -12,6 +12,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.files import parse_json
 from neurozoo.npz_files import NpzReader
 from neurozoo.randomness import MAX_SEED
+from neurozoo.records.format import KEY, check_format
 from neurozoo.rollouts.perturbations import Perturbation
 from neurozoo.rollouts.replayed import ReplayedNetwork
 
@@ -20,8 +21,6 @@ CHUNK = 64  # steps in memory at once: about 20 MB
 REMEDY = "Record it again: python -m neurozoo rollout, or the rule rollout."
 CHECKED = 8  # first steps, by which `recognise` tells one agent from another
 SAME = 1e-3  # largest difference between equal representations, relative to the largest absolute value
-# Rollouts are written with the old key, which earlier versions need. A later version may write the new one.
-PERTURBATION_KEYS = ("perturbation", "disturbance")
 
 Action = int | np.ndarray  # an action's index, or the values of continuous outputs
 
@@ -45,9 +44,11 @@ class RolloutReader(NpzReader):
         """Opens the file and checks that it has the members.
 
         Raises:
-            NeurozooError: The file is missing, damaged, not an `.npz`, or lacks a member.
+            NeurozooError: The file is missing, damaged, not an `.npz`, of another format, or lacks a member.
         """
         super().__init__(path, keys=keys, remedy=REMEDY)
+        number = self.text(KEY) or ""
+        check_format({KEY: int(number)} if number.isdecimal() else {}, path, REMEDY)
 
     def chunks(self, key: str) -> Iterator[np.ndarray]:
         """Yields a member's rows in order, a few at a time."""
@@ -87,8 +88,7 @@ def read_perturbation(reader: RolloutReader, frozen: FrozenModel) -> tuple[Pertu
     Raises:
         NeurozooError: The text is damaged, or the perturbation does not suit the model.
     """
-    texts = (reader.text(key) for key in PERTURBATION_KEYS)
-    text = next((text for text in texts if text is not None), None)
+    text = reader.text("perturbation")
     if text is None:
         return Perturbation(), 0
     try:

@@ -23,7 +23,6 @@ import json
 import os
 import re
 import secrets
-import shutil
 import socket
 import time
 from collections.abc import Iterator
@@ -32,7 +31,8 @@ from typing import Any
 
 from neurozoo.compute.aws import aws_client, aws_errors, error_code, split_s3_address
 from neurozoo.errors import NeurozooError
-from neurozoo.files import open_file, parse_json, sha256_of
+from neurozoo.files import open_file, parse_json, plain_name, read_json, sha256_of
+from neurozoo.folders import delete, delete_folder, delete_leftovers, find, move, open_descriptor, temporary_name
 from neurozoo.training import heartbeat
 from neurozoo.training.state import KEPT, SUPERSEDED, next_superseded
 
@@ -102,7 +102,7 @@ class Backup:
             self._restore(found)
             return f"This folder had no state: it comes from the backup {self.address}"
         stored = self._content(found, _STATE_FILE)
-        here, there = (_read_state(data) for data in (path.read_bytes(), stored))
+        here, there = (_read_state(data) for data in (_bytes_of(path), stored))
         if here is None or there is None:
             return ""  # the training says what is damaged
         if here["identity"] == there["identity"]:
@@ -115,7 +115,7 @@ class Backup:
             )
         is_newer = self._modified > path.stat().st_mtime
         if not is_newer and any(
-            aside.read_bytes() == stored for aside in (self._run_dir / SUPERSEDED).glob("*/state.json")
+            _bytes_of(aside) == stored for aside in find(self._run_dir, f"{SUPERSEDED}/*/state.json")
         ):
             return ""  # this folder began anew, and has set that state aside itself
         if is_newer:
@@ -162,8 +162,8 @@ class Backup:
 
     def _files(self) -> Iterator[tuple[str, Path]]:
         for folder in FOLDERS:
-            for path in sorted((self._run_dir / folder).rglob("*")):
-                is_whole = path.is_file() and not path.is_symlink() and not path.name.startswith(".")
+            for path in find(self._run_dir / folder, "**/*"):
+                is_whole = path.is_file() and not path.name.startswith(".")
                 if is_whole and not (path.parent.name == STATE and path.name == heartbeat.FILE):
                     yield path.relative_to(self._run_dir).as_posix(), path
 
@@ -211,7 +211,7 @@ class Backup:
 
     def _damaged(self, what: str) -> NeurozooError:
         return NeurozooError(
-            f"The backup {self.address} is damaged: {what}. Restore it from an earlier version of the objects, or "
+            f"The backup {self.address} is damaged: {what}. Restore the objects as they were before, or "
             f"delete it to train this run from the start: aws s3 rm --recursive {self.address}"
         )
 
@@ -261,37 +261,44 @@ class Backup:
         with self._fetched(files) as place:
             self._merge_superseded(place)
             kept = _set_aside(self._run_dir, self._run_dir) if keeps_state else None
+            self._clear(files)
             for folder in (*KEPT, STATE):  # the state last: it says that all is there
                 if (place / folder).exists():
-                    # What is here is in the backup, too, or belongs to no state.
-                    shutil.rmtree(self._run_dir / folder, ignore_errors=True)
-                    os.replace(place / folder, self._run_dir / folder)
+                    move(place / folder, self._run_dir / folder)
         return kept
+
+    def _clear(self, files: Index) -> None:
+        """Deletes the state here, which is in the backup, too, or behind it. Files that are not of it are set aside."""
+        arrays = _arrays_of(self._run_dir / _STATE_FILE)
+        for name in (*files, *(f"{STATE}/arrays/{array}.npy" for array in arrays)):
+            if not name.startswith(SUPERSEDED):
+                delete(self._run_dir / name)
+        folders = [self._run_dir / folder for folder in (*KEPT, STATE)]
+        if any(not path.is_dir() for folder in folders for path in find(folder, "**/*")):
+            _set_aside(self._run_dir, self._run_dir)
+        for folder in folders:
+            delete_folder(folder)
 
     def _merge_superseded(self, place: Path) -> None:
         """Adds what the backup has in `superseded/`, but for what is here already."""
         here = [_hashes(path) for path in (self._run_dir / SUPERSEDED).glob("*")]
         for path in sorted((place / SUPERSEDED).glob("*")):
             if _hashes(path) not in here:
-                (self._run_dir / SUPERSEDED).mkdir(exist_ok=True)
-                os.replace(path, next_superseded(self._run_dir))
+                move(path, next_superseded(self._run_dir))
 
     @contextlib.contextmanager
     def _fetched(self, files: Index) -> Iterator[Path]:
         """Yields a folder with all files of the backup; it ends with the context."""
-        place = self._run_dir / f".restored.{os.getpid()}"
-        for leftover in self._run_dir.glob(".restored.*"):  # of a process that was killed
-            shutil.rmtree(leftover)
+        delete_leftovers(self._run_dir / "restored")  # of a process that was killed
+        place = self._run_dir / temporary_name("restored")
         try:
             for name, parts in files.items():
-                path = place / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with open(path, "wb") as file:
+                with open(open_descriptor(place / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
                     for part in parts:
                         file.write(self._part(part, name))
             yield place
         finally:
-            shutil.rmtree(place, ignore_errors=True)
+            delete_folder(place)
 
     def _content(self, files: Index, name: str) -> bytes:
         return b"".join(self._part(part, name) for part in files[name])
@@ -345,6 +352,19 @@ def _read_state(data: bytes) -> dict[str, Any] | None:
         return None
 
 
+def _bytes_of(path: Path) -> bytes:
+    with open_file(path) as file:
+        return file.read()
+
+
+def _arrays_of(state: Path) -> list[str]:
+    """Returns the arrays that a state names; none if it is missing or damaged."""
+    try:
+        return [plain_name(name) for name in read_json(state, "")["arrays"]]
+    except (NeurozooError, ValueError, LookupError, TypeError):
+        return []
+
+
 def _hashes(folder: Path) -> dict[str, str]:
     """Returns the hashes of all files in a folder, by their names."""
     return {path.relative_to(folder).as_posix(): sha256_of(path) for path in folder.rglob("*") if path.is_file()}
@@ -353,11 +373,9 @@ def _hashes(folder: Path) -> dict[str, str]:
 def _set_aside(place: Path, run_dir: Path) -> Path:
     """Moves a state, and what a training keeps besides, into `superseded/` of a run; returns where they are then."""
     kept = next_superseded(run_dir)
-    kept.parent.mkdir(exist_ok=True)
-    os.replace(place / STATE, kept)
-    for folder in KEPT:
+    for folder, target in ((STATE, kept), *((name, kept / name) for name in KEPT)):
         if (place / folder).exists():
-            os.replace(place / folder, kept / folder)
+            move(place / folder, target)
     return kept
 
 

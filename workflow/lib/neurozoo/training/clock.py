@@ -29,8 +29,8 @@ class Clock:
     Attributes:
         counted: All finished iterations, without tests.
         total: All finished iterations.
-        processor: Processor time of all finished iterations; None if it is not known: the run began before it was
-            measured, or other processes, whose time this one does not see, share the work.
+        processor: Processor time of all finished iterations; None if it is not known: other processes, whose
+            time this one does not see, share the work.
         now: The current iteration.
     """
 
@@ -48,7 +48,7 @@ class Clock:
 
     @staticmethod
     def is_state(found: object) -> bool:
-        """Says whether something that was read can be what `to_state` returned, also in earlier versions."""
+        """Says whether something that was read can be what `to_state` returned."""
         if not isinstance(found, dict) or not isinstance(now := found.get("now", {}), dict):
             return False
         names = {"counted", "total", "processor"} & set(found)

@@ -149,9 +149,6 @@ class Heartbeat:
     def _write(self) -> None:
         seconds = time.monotonic() - self._start
         progress = {
-            # Under their old names, too, so that a training of version 0.1 sees this one.
-            "frames": self._progress,
-            "frames_per_second": (self._progress - self._progress_before) / max(seconds, 1e-9),
             "progress": self._progress,
             "progress_per_second": (self._progress - self._progress_before) / max(seconds, 1e-9),
             "last_news": self._news,
@@ -188,8 +185,6 @@ def read_heartbeat(state_folder: Path) -> LastHeartbeat | None:
         with open_text(path) as file:
             facts = parse_json(file.read())
             when = os.fstat(file.fileno()).st_mtime
-        for old, new in (("frames", "progress"), ("frames_per_second", "progress_per_second")):
-            facts.setdefault(new, facts.get(old))  # names of earlier versions
         number, host = facts["process"], facts["host"]
         are_numbers = all(_is_number(facts[name]) for name in ("process", *_NUMBERS))
         are_texts = all(isinstance(facts.get(name), str | NoneType) for name in ("ended", "error"))

@@ -6,6 +6,7 @@ from pathlib import Path
 from neurozoo.agents.tags import Moment, Tag, snapshot_path, tag_path
 from neurozoo.algorithms.results import Result
 from neurozoo.algorithms.session import RunContext, Session
+from neurozoo.folders import delete_leftovers
 
 
 class Keeper:
@@ -57,7 +58,6 @@ class Keeper:
         return tag.is_reached(now, game=game) and not tag.is_reached(before, game=game)
 
     def _write(self, result: Result, path: Path, now: Moment) -> None:
-        for leftover in path.parent.glob(f".{path.stem}.*"):  # of a training that was killed while it wrote
-            leftover.unlink()
+        delete_leftovers(path)  # of a training that was killed while it wrote
         moment = {"run_frames": now.frames, "run_iteration": now.generation}
         result.keep(path, self._context.identity, {**self._about, **moment})

@@ -1,8 +1,7 @@
 """Trains one run: the loop that all algorithms share."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +19,16 @@ from neurozoo.evaluation import DEFAULT_SLOTS
 from neurozoo.files import write_text
 from neurozoo.native.image import check_image
 from neurozoo.provenance import provenance
-from neurozoo.randomness import NEW_RULE, EntropyRule
 from neurozoo.records.kept_result import drop_kept_result
 from neurozoo.records.run_config import config_of_run, read_run_settings
 from neurozoo.records.run_log import progress_of
 from neurozoo.training.backup import Backup, NoBackup, TakenOver, backup_of
 from neurozoo.training.clock import Clock
 from neurozoo.training.heartbeat import Heartbeat
-from neurozoo.training.identity import as_begun, identity_of_before, kept_rules, result_facts, run_facts, state_identity
+from neurozoo.training.identity import continues, result_facts, run_facts, state_identity
 from neurozoo.training.keeping import Keeper
 from neurozoo.training.ownership import wait_for_earlier_training
-from neurozoo.training.ranks import share_facts, train_in_ranks
+from neurozoo.training.ranks import train_in_ranks
 from neurozoo.training.reporting import RunReporter, Terminal, log_record, publish
 from neurozoo.training.state import RunState
 from neurozoo.training.tensorboard import EventWriter
@@ -50,7 +48,6 @@ def make_context(
     noise: str | Path | None = None,
     threads: int = 1,
     slots: int = DEFAULT_SLOTS,
-    entropy_rule: EntropyRule = NEW_RULE,
     mpi: str = "mpirun",
     backup: str = "",
 ) -> RunContext:
@@ -61,8 +58,7 @@ def make_context(
         game: Game id such as `frostbite`.
         model: Network such as `large`, or another variant of the algorithm.
         run: Number of the run; part of the seed.
-        settings: Settings of the algorithm by name, present or former. A setting that is left out has its value in the
-            preset `demo`.
+        settings: Settings of the algorithm by name. A setting that is left out has its value in the preset `demo`.
         run_dir: Folder of the run.
         distributed: The Dask cluster that plays the episodes, in any form that `ClusterSettings.of` reads; None to play
             them in this process.
@@ -70,7 +66,6 @@ def make_context(
         noise: The noise table, for algorithms that need it.
         threads: Number of threads; results do not depend on it.
         slots: Episodes that the batched engine plays at once.
-        entropy_rule: What the random numbers of a new run depend on. A run with a state keeps its own rule.
         mpi: The command that starts several processes, if the settings ask for them: `mpirun`, `srun`, or one of them
             with options.
         backup: Where the state is kept besides, so that another node can continue: an address such as
@@ -98,7 +93,6 @@ def make_context(
         noise=None if noise is None else Path(noise),
         slots=slots,
         cluster=ClusterSettings.of(distributed),
-        entropy_rule=entropy_rule,
         mpi=mpi,
         backup=backup,
     )
@@ -119,8 +113,6 @@ def train(
     `neurozoo.training.backup`.
 
     If the settings ask for several processes, this one starts them with MPI (`RunContext.mpi`) and waits for them.
-
-    A run that an earlier version began continues with its random numbers: `entropy` in `config.yaml` names the rule.
 
     If the settings differ from those of the state, the run starts anew, and all old files move to `superseded/`. A
     larger budget and other `WAYS_TO_RUN`, such as `snapshot_frames`, continue the run.
@@ -149,15 +141,13 @@ def train(
         _check_folder(context)
         wait_for_earlier_training(context.state_dir, check=interruption.check)
         brought_back = backup.open()  # only now: it ends a training that still makes backups
-        wanted, context = context, as_begun(spec, context)
+        context = replace(context, continues=continues(spec, context))
         session = spec.open_session(context)
         wait_for_earlier_training(context.state_dir, check=interruption.check)  # opening may have taken long
         with Heartbeat(context.state_dir) as heartbeat:  # before the state is read: another one stops writing it now
             owned = _Owned(spec, context, session, backup, interruption, heartbeat)
-            first = [brought_back] if brought_back else []
-            _train_owned(
-                owned, say=[*first, *kept_rules(wanted, context)], terminal=terminal, tags=tags, tensorboard=tensorboard
-            )
+            say = [brought_back] if brought_back else []
+            _train_owned(owned, say=say, terminal=terminal, tags=tags, tensorboard=tensorboard)
 
 
 @dataclass(frozen=True)
@@ -178,9 +168,7 @@ def _train_owned(
     spec, context, session, heartbeat = owned.spec, owned.context, owned.session, owned.heartbeat
     identity = state_identity(spec, context, session.identity)
     budget = spec.budget(context.settings)
-    state = RunState(
-        context.run_dir, identity=identity, budget=budget, read_identity=partial(identity_of_before, spec, identity)
-    )
+    state = RunState(context.run_dir, identity=identity, budget=budget)
     _restore(session, state)
     heartbeat.continue_from(session.progress)
     facts, about = {**run_facts(spec, context, identity), **provenance()}, result_facts(spec, context)
@@ -201,7 +189,6 @@ def _train_owned(
         _announce(session, state, reporter)
         for sentence in say:
             reporter.say(sentence)
-        share_facts(context)
         folder = context.run_dir / "tensorboard" if tensorboard else None
         with EventWriter(folder, continues=bool(state.saved)) as events, session:
             for sentence in session.announcements:

@@ -4,13 +4,13 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from neurozoo.algorithms.registry import get_algorithm
 from neurozoo.algorithms.session import RunContext
 from neurozoo.compute.interruption import Interruption
-from neurozoo.compute.mpi import LEADER, patience_of
+from neurozoo.compute.mpi import patience_of
 from neurozoo.compute.mpi_launch import mpi_command, run_ranks
 
 
@@ -31,7 +31,6 @@ def train_in_ranks(
         "ops": context.ops and os.path.abspath(context.ops),
         "noise": context.noise and os.path.abspath(context.noise),
         "threads": threads_of_rank(context.threads, count),
-        "entropy_rule": context.entropy_rule,
         "backup": context.backup,
     }
     shown = {"terminal": "lines" if terminal == "bar" else terminal, "keep_tags": keep_tags, "tensorboard": tensorboard}
@@ -50,24 +49,11 @@ def threads_of_rank(threads: int, count: int, environment: Mapping[str, str] = o
     return threads if is_slurm else max(1, threads // count)
 
 
-def share_facts(context: RunContext) -> None:
-    """Tells the other ranks what rank 0 has read from the state; it calls it before its session is entered."""
-    facts = {
-        "entropy_rule": context.entropy_rule,
-        "protocol_record": context.protocol_record and dict(context.protocol_record),
-        "lacking": sorted(context.lacking),
-    }
-    for rank in range(1, context.ranks.size):
-        context.ranks.send(rank, facts, {})
-
-
 def follow(context: RunContext) -> None:
     """Does what rank 0 orders, until the run ends; for all other ranks.
 
     Raises:
         NeurozooError: Another rank does not answer, or the environments cannot be made.
     """
-    facts, _ = context.ranks.receive(LEADER)
-    facts["lacking"] = frozenset(facts["lacking"])
-    session: Any = get_algorithm(context.algo).open_session(replace(context, **facts))
+    session: Any = get_algorithm(context.algo).open_session(context)
     session.follow()

@@ -3,7 +3,6 @@
 import contextlib
 import math
 import os
-import shutil
 import sys
 import time
 from collections.abc import Mapping
@@ -16,7 +15,8 @@ from tqdm import tqdm
 from neurozoo.algorithms.session import Report
 from neurozoo.algorithms.spec import Unit
 from neurozoo.errors import explained
-from neurozoo.files import written_whole
+from neurozoo.files import copy_file, open_to_append
+from neurozoo.folders import delete
 from neurozoo.records.published_log import format_table, stamped
 from neurozoo.training.clock import Clock, Spent
 
@@ -59,8 +59,8 @@ class RunReporter:
         if kept.exists():
             publish(kept, shown)
         else:
-            shown.unlink(missing_ok=True)
-        self._files = [open(path, "a", encoding="utf-8") for path in (kept, shown)]  # noqa: SIM115
+            delete(shown)
+        self._files = [open_to_append(path) for path in (kept, shown)]
         self._title = title
         self._report_name = report_name
         self._fields = fields
@@ -199,5 +199,4 @@ def log_record(report: Report, *, unit: Unit, spent: Spent, clock: Clock) -> dic
 
 def publish(kept: str | os.PathLike, shown: Path) -> None:
     """Copies a file from `state/` to where users and rules look for it; it appears complete or not at all."""
-    with written_whole(shown) as temporary:
-        shutil.copyfile(kept, temporary)
+    copy_file(kept, shown)

@@ -61,10 +61,7 @@ def resume(
     spec = get_algorithm(algo)
     if not has_state:
         raise NeurozooError(f"{run_dir} has no state/state.json to continue from; train the run again.")
-    recorded = spec.settings.as_recorded(found)
-    settings: dict[str, Any] = {
-        field.name: recorded[field.name] for field in fields(spec.settings) if field.name in recorded
-    }
+    settings: dict[str, Any] = {field.name: found[field.name] for field in fields(spec.settings) if field.name in found}
     if budget is not None:
         unit = spec.budget_unit
         if not isinstance(settings.get(unit), int):

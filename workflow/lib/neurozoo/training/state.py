@@ -21,10 +21,11 @@ import io
 import json
 import math
 import os
-import shutil
+import re
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import NoneType
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -32,9 +33,11 @@ import numpy as np
 from neurozoo.agents.tags import SNAPSHOTS, TAGS
 from neurozoo.errors import NeurozooError, explained
 from neurozoo.evaluation import EpisodeResult
-from neurozoo.files import open_file, parse_json, read_json, write_json, written_whole
+from neurozoo.files import PLAIN_NAME, open_file, open_to_append, parse_json, read_json, write_json, written_whole
+from neurozoo.folders import delete, find, move, open_descriptor
 from neurozoo.npz_files import DAMAGE
 from neurozoo.records.changes import as_changes
+from neurozoo.records.format import FORMAT, KEY, check_format
 from neurozoo.records.kept_result import drop_kept_result, kept_files
 from neurozoo.records.population_files import FOLDER as POPULATION
 from neurozoo.records.run_config import ARCHITECTURE
@@ -60,20 +63,12 @@ class RunState:
         run_dir: Folder of the run.
         identity: A state is continued only if its identity is the same; plain JSON.
         budget: Total budget of the run. It may grow. If it shrinks to less than what is spent, the run starts anew.
-        read_identity: Translates the identity in a state of an earlier version to the names of this version.
 
     Raises:
         NeurozooError: The state is damaged.
     """
 
-    def __init__(
-        self,
-        run_dir: str | os.PathLike,
-        *,
-        identity: Mapping,
-        budget: int,
-        read_identity: Callable[[Mapping], Mapping] = dict,
-    ) -> None:
+    def __init__(self, run_dir: str | os.PathLike, *, identity: Mapping, budget: int) -> None:
         self.folder = Path(run_dir) / "state"
         self.log = self.folder / "log.jsonl"
         self.text_log = self.folder / "train.log"
@@ -89,12 +84,12 @@ class RunState:
         if not is_new:
             found = self._read()
             algorithm = found["algorithm"]
-            went_further = algorithm is not None and budget < found["budget"] and _progress(found) >= budget
-            if different := _differences(dict(read_identity(found["identity"])), self._identity):
+            went_further = algorithm is not None and budget < found["budget"] and found["progress"] >= budget
+            if different := _differences(found["identity"], self._identity):
                 what = "network has" if ARCHITECTURE in different else "settings have"
                 self.why_superseded = f"The {what} changed"
             elif went_further:
-                spent = f"the run has spent {_progress(found):,}, so it starts anew"
+                spent = f"the run has spent {found['progress']:,}, so it starts anew"
                 self.why_superseded = f"The budget is now {budget:,}, but {spent}"
             if self.why_superseded:
                 self._move_state_aside()
@@ -103,22 +98,23 @@ class RunState:
                 self.saved = found
         self._cut_log()
         self._last_report: Mapping | None = None  # complete; read before the first new one is written
-        self._remove_arrays(but=self.saved["arrays"] if self.saved else ())
+        self._remove_arrays()
         if is_new:  # before the first episode, so that its result is never used with other settings
             self._move_files_aside()  # they belong to the run before
             self.save(None, Clock().to_state())
 
     def _read(self) -> dict:
         found = read_json(self._state_path, self.remedy)
-        if missing := {"identity", "budget", "algorithm", "elapsed", "log_bytes", "arrays"} - set(found):
+        check_format(found, self._state_path, self.remedy)
+        if missing := {"identity", "budget", "progress", "algorithm", "elapsed", "log_bytes", "arrays"} - set(found):
             raise NeurozooError(f"{self._state_path} lacks {', '.join(sorted(missing))}. {self.remedy}")
         algorithm, elapsed, length = found["algorithm"], found["elapsed"], found["log_bytes"]
         is_sound = (
-            isinstance(found["budget"], int)
+            (isinstance(found["budget"], int) and isinstance(found["progress"], int))
             and (isinstance(length, int) and length >= 0)
             and Clock.is_state(elapsed)
-            and (isinstance(found["arrays"], list) and all(isinstance(name, str) for name in found["arrays"]))
-            and (algorithm is None or (isinstance(algorithm, dict) and isinstance(_progress(found), int)))
+            and _are_names(found["arrays"])
+            and isinstance(algorithm, dict | NoneType)
             and isinstance(found["identity"], dict)
         )
         if not is_sound:
@@ -163,8 +159,7 @@ class RunState:
 
     def _move_state_aside(self) -> None:
         self.superseded = next_superseded(self.folder.parent)
-        self.superseded.parent.mkdir(exist_ok=True)
-        shutil.move(self.folder, self.superseded)
+        move(self.folder, self.superseded)
 
     def _move_files_aside(self) -> None:
         """Moves the files of the run before; if no training has left any, others stay, because they are the user's."""
@@ -175,13 +170,11 @@ class RunState:
         result = folder / "result"
         # Last what a training leaves, so that after a kill the next start finds the rest.
         for place, patterns in ((result, _MADE_OF_IT), (folder, KEPT), (result, OF_TRAINING)):
-            for path in sorted({path for pattern in patterns for path in run_dir.glob(pattern)}):
-                place.mkdir(parents=True, exist_ok=True)
-                shutil.move(path, place / path.name)
+            for path in find(run_dir, *patterns):
+                move(path, place / path.name)
         for path in kept_files(run_dir):
             if not (result / path.name).exists():
-                result.mkdir(parents=True, exist_ok=True)
-                os.replace(path, result / path.name)
+                move(path, result / path.name)
         drop_kept_result(run_dir)
         self.superseded = folder
         self.why_superseded = self.why_superseded or "There is no state to continue from"
@@ -192,12 +185,18 @@ class RunState:
     def _cut_log(self) -> None:
         length = self.saved["log_bytes"] if self.saved else 0
         if self._log_size() > length:
-            os.truncate(self.log, length)
+            with open(open_descriptor(self.log, os.O_RDWR), "rb+") as file:
+                file.truncate(length)
 
-    def _remove_arrays(self, *, but: Collection[str]) -> None:
-        for path in self._array_folder.glob("*.npy"):
-            if path.stem not in but:
-                path.unlink()
+    def _remove_arrays(self) -> None:
+        """Deletes arrays that the journal names and the state does not need; what else lies beside them is not ours."""
+        records = [line["arrays"] for line in self._journalled() if isinstance(line, dict) and "arrays" in line]
+        named = {name for record in records for name in record} if all(map(_are_names, records)) else set()
+        for name in sorted(named - set(self.saved["arrays"] if self.saved else ())):
+            delete(self._array_path(name))
+
+    def _array_path(self, name: str) -> Path:
+        return self._array_folder / f"{name}.npy"
 
     def finished_episodes(self, generation: int, phase: str) -> dict[int, EpisodeResult]:
         """Returns the journalled results of one phase by their numbers; a line that a kill cut off does not count."""
@@ -240,7 +239,7 @@ class RunState:
         lines = [json.dumps(record) + "\n" for record in records]
         try:
             # Opened anew each time: what a full disk refuses must not stay in a buffer and be refused again.
-            with open(self._journal_path, "ab+") as file:
+            with open(open_descriptor(self._journal_path, os.O_RDWR | os.O_CREAT | os.O_APPEND), "ab+") as file:
                 if _ends_within_a_line(file):  # a line that a kill cut off must not swallow the next one
                     lines.insert(0, "\n")
                 file.write("".join(lines).encode())
@@ -256,8 +255,9 @@ class RunState:
         if self._last_report is None:
             self._last_report = read_last_complete(self.log)
         try:
-            with open(self.log, "a", encoding="utf-8") as file:
-                file.write(json.dumps(as_changes(record, self._last_report), allow_nan=False) + "\n")
+            with open_to_append(self.log) as file:
+                head = {KEY: FORMAT} if self._last_report is None else {}
+                file.write(json.dumps(head | as_changes(record, self._last_report), allow_nan=False) + "\n")
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
@@ -272,7 +272,7 @@ class RunState:
         """
         found = {}
         for name in self.saved["arrays"] if self.saved else ():
-            path = self._array_folder / f"{name}.npy"
+            path = self._array_path(name)
             try:
                 with open_file(path) as file:
                     found[name] = np.load(file, allow_pickle=False)
@@ -300,6 +300,7 @@ class RunState:
             NeurozooError: The disk is full; the previous state is unchanged.
         """
         state: dict[str, Any] = {
+            KEY: FORMAT,
             "identity": self._identity,
             "budget": self._budget,
             "progress": progress,
@@ -308,8 +309,10 @@ class RunState:
             "algorithm": algorithm and dict(algorithm),
             "arrays": sorted(arrays or ()),
         }
+        if arrays or (self.saved and self.saved["arrays"]):  # so that none is forgotten after a kill
+            self._append_to_journal([{"arrays": [*(self.saved["arrays"] if self.saved else ()), *state["arrays"]]}])
         for name, array in (arrays or {}).items():
-            path = self._array_folder / f"{name}.npy"
+            path = self._array_path(name)
             if not path.exists():
                 # Through a buffer, because NumPy's own error for a full disk does not name the reason.
                 buffer = io.BytesIO()
@@ -317,10 +320,10 @@ class RunState:
                 with written_whole(path) as temporary, open(temporary, "wb") as file:
                     file.write(buffer.getbuffer())
         write_json(self._state_path, state)
-        self._remove_arrays(but=state["arrays"])
         if algorithm is not None:
             self.saved = state
-        self._journal_path.unlink(missing_ok=True)
+        self._remove_arrays()
+        delete(self._journal_path)
 
 
 def next_superseded(run_dir: Path) -> Path:
@@ -360,15 +363,15 @@ def read_spent(run_dir: str | os.PathLike) -> int:
     path = Path(run_dir, "state", "state.json")
     remedy = f"Delete {path.parent} to train this run from the start."
     found = read_json(path, remedy)
+    check_format(found, path, remedy)
     try:
-        return 0 if found["algorithm"] is None else int(_progress(found))
+        return int(found["progress"])
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise NeurozooError(f"{path} is damaged: it does not say how much is spent. {remedy}") from error
 
 
-def _progress(state: Mapping) -> Any:
-    """Returns how much of its budget a state has spent; earlier versions kept it in the algorithm's state."""
-    return state["progress"] if "progress" in state else state["algorithm"].get("frames")
+def _are_names(names: object) -> bool:
+    return isinstance(names, list) and all(isinstance(n, str) and re.fullmatch(PLAIN_NAME, n) for n in names)
 
 
 def _ends_within_a_line(file: BinaryIO) -> bool:

@@ -1,12 +1,13 @@
 """Writes the reports of a run for TensorBoard as well, for people who watch many runs live."""
 
-import shutil
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from neurozoo.errors import explained
+from neurozoo.folders import opened_folder, reached
 
 
 class EventWriter:
@@ -23,18 +24,16 @@ class EventWriter:
     """
 
     def __init__(self, folder: Path | None, *, continues: bool) -> None:
-        self._writer = None
+        self._writer, self._stack = None, contextlib.ExitStack()
         if folder is None:
             return
         import tensorflow as tf
 
-        if not continues:
-            shutil.rmtree(folder, ignore_errors=True)
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            descriptor = self._stack.enter_context(opened_folder(folder, make=True))
         except OSError as error:
             raise explained(error, folder) from error
-        self._writer = tf.summary.create_file_writer(str(folder))
+        self._writer = tf.summary.create_file_writer(str(reached(descriptor)))
         # What TensorBoard's own `scalar` writes; the package that has it is not installed here.
         self._kind = tf.compat.v1.SummaryMetadata(
             plugin_data=tf.compat.v1.SummaryMetadata.PluginData(plugin_name="scalars"),
@@ -64,3 +63,4 @@ class EventWriter:
     def __exit__(self, kind: type | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         if self._writer is not None:
             self._writer.close()
+            self._stack.close()

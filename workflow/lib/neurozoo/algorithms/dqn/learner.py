@@ -40,14 +40,14 @@ class TestedNetwork:
         score: Mean score of the epoch's test.
         iteration: Finished epochs.
         frames: Frames of training by then.
-        episodes: Number of whole episodes of the test; None if a state of an earlier version does not say it.
+        episodes: Number of whole episodes of the test.
     """
 
     weights: np.ndarray
     score: float
     iteration: int
     frames: int
-    episodes: int | None
+    episodes: int
 
 
 class DeepQLearner:
@@ -89,7 +89,6 @@ class DeepQLearner:
         self._statistics: dict[str, PhaseStatistics] = {}
         self._states: np.ndarray | None = None
         self._saved: tuple[Mapping, Mapping] | None = None
-        self._draws_as_before = False  # how no-ops are drawn, see `AtariVectorEnvironment`
         self._thread = ThreadPoolExecutor(1)
         self._learned: tuple[Future, Sample, PhaseStatistics] | None = None
 
@@ -153,7 +152,6 @@ class DeepQLearner:
             count=s.num_envs,
             threads=self.threads,
             seed_of=self._seed_of,
-            draws_as_before=self._draws_as_before,
             ops=ops,
         )
         self._replay = Replay(
@@ -383,7 +381,6 @@ class DeepQLearner:
             address=(self._entropy, self.iteration),
             num_actions=self._layout.num_actions,
             beat=tell,
-            draws_as_before=self._draws_as_before,
             ops=self._ops,
         )
         self._test_done = None
@@ -462,8 +459,7 @@ class DeepQLearner:
         self._waited, self._rounds, self._updates = (int(state[name]) for name in ("waited", "rounds", "updates"))
         self._recent.extend(float(score) for score in state["recent"])
         self._returns, self._waits = np.array(state["returns"], float), np.array(state["waits"], np.int64)
-        # Earlier versions did not save it, and counted no game that ended within no-ops.
-        self._has_played = np.array(state.get("has_played", self._waits == 0), np.bool_)
+        self._has_played = np.array(state["has_played"], np.bool_)
         if self._masks:
             self._seen = np.array(state["seen"], np.int64)
         if len(self._returns) != self.settings.num_envs:
@@ -473,11 +469,8 @@ class DeepQLearner:
         }
         self._states = arrays["states"] if state["has_states"] else None
         if state["best"]:
-            score, iteration, frames, *episodes = state["best"]
-            if not episodes:  # of an earlier version; a test of whole episodes had as many as the settings say
-                episodes = [self.settings.num_test_episodes if self.settings.test_steps is None else None]
-            self.tested = TestedNetwork(arrays[f"best-{iteration}"], score, iteration, frames, episodes[0])
+            score, iteration, frames, episodes = state["best"]
+            self.tested = TestedNetwork(arrays[f"best-{iteration}"], score, iteration, frames, episodes)
         end = f"-at-{self._rounds}-{self.iteration}"
         own = {name.removesuffix(end): array for name, array in arrays.items() if name.endswith(end)}
         self._saved = (state, own)
-        self._draws_as_before = "noops" not in state["worlds"]

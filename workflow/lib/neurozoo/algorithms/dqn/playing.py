@@ -44,7 +44,6 @@ def play_test(
     address: tuple[Entropy, int],
     num_actions: int,
     beat: Callable[[int, int], None],
-    draws_as_before: bool = False,
     ops: Path | None = None,
 ) -> PhaseStatistics:
     """Plays whole episodes, or a number of steps, in environments of their own.
@@ -60,7 +59,6 @@ def play_test(
         num_actions: Number of actions.
         beat: Called after every round with its steps and how much is done: steps of `test_steps`, else episodes; may
             raise to stop.
-        draws_as_before: See `AtariVectorEnvironment`.
         ops: See `make_vector_environment`.
     """
     s, (entropy, epoch) = settings, address
@@ -77,9 +75,7 @@ def play_test(
             waits[environments] = draws.integers(least, most + 1, len(environments))
 
     phase, started = PhaseStatistics(), time.perf_counter()
-    environments = make_vector_environment(
-        game, protocol, count=count, threads=threads, seed_of=seed_of, draws_as_before=draws_as_before, ops=ops
-    )
+    environments = make_vector_environment(game, protocol, count=count, threads=threads, seed_of=seed_of, ops=ops)
     returns, is_open = np.zeros(count), np.ones(count, bool)
     waits, lengths = np.zeros(count, np.int64), np.zeros(count, np.int64)
     policy = epsilon_greedy(values_of, epsilon=s.test_epsilon, num_actions=num_actions)

@@ -14,7 +14,7 @@ _SIMPLE_DQN = DqnSettings(
     initialisation="fan_in_uniform",
 )
 # Parallel environments on two cores, a learning rate four times the published one, and three steps of reward: what
-# learns most in an hour on a small machine (docs/studies/dqn_pong.md).
+# learns most in an hour on a small machine (docs/studies.md).
 _OURS = DqnSettings(
     protocol="machado2018",
     action_set="minimal",
@@ -74,10 +74,4 @@ PRESETS = {
         num_envs=4,
         train_frequency=16,
     ),
-}
-
-# What corrected presets said at first.
-FIRST_PRESETS: dict[str, dict[str, object]] = {
-    "nature": {"masks_lost_lives": False},
-    "dopamine": {"finishes_test": False, "initialisation": "torch"},
 }

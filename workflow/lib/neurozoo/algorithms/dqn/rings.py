@@ -9,6 +9,7 @@ import numpy as np
 
 from neurozoo.compute.memory import check_memory, gigabytes
 from neurozoo.errors import NeurozooError
+from neurozoo.folders import delete, open_descriptor, reached
 
 PURPOSE = "The replay memory"
 MEMORY_REMEDY = "Choose a smaller replay_size, or keep_replay: true, which keeps it on the disk."
@@ -79,7 +80,7 @@ class Rings:
             self._arrays = {}
             for path in map(self._path, self._layout) if self._folder is not None else ():
                 with contextlib.suppress(OSError):
-                    path.unlink()
+                    delete(path)
             place, remedy = ("memory", MEMORY_REMEDY) if self._folder is None else (self._folder, DISK_REMEDY)
             raise NeurozooError(
                 f"{PURPOSE} needs {gigabytes(self.needed)} in {place}, but got no more room ({error}). {remedy}"
@@ -94,11 +95,12 @@ class Rings:
         for name, (dtype, tail) in self._layout.items():
             path, shape = self._path(name), (self._rows, *tail)
             try:
-                # First read-only: in write mode, NumPy would fill up a file that was cut off.
-                array = np.lib.format.open_memmap(path, mode="r")
-                if (array.dtype, array.shape) != (np.dtype(dtype), shape):
-                    raise ValueError(f"{array.dtype} of shape {array.shape}, expected {np.dtype(dtype)} of {shape}")
-                self._set(name, np.lib.format.open_memmap(path, mode="r+"))
+                with open(open_descriptor(path, os.O_RDWR), "rb+") as file:
+                    # First read-only: in write mode, NumPy would fill up a file that was cut off.
+                    array = np.lib.format.open_memmap(reached(file.fileno()), mode="r")
+                    if (array.dtype, array.shape) != (np.dtype(dtype), shape):
+                        raise ValueError(f"{array.dtype} of shape {array.shape}, expected {np.dtype(dtype)} of {shape}")
+                    self._set(name, np.lib.format.open_memmap(reached(file.fileno()), mode="r+"))
             except OSError as error:
                 raise NeurozooError(
                     f"{path}, which the saved state needs, cannot be opened ({error.strerror}). {self._remedy}"
@@ -123,12 +125,10 @@ class Rings:
     def _created(self, name: str, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
         if self._folder is None:
             return np.zeros(shape, dtype)
-        self._folder.mkdir(parents=True, exist_ok=True)
-        path = self._path(name)
-        path.unlink(missing_ok=True)
-        array = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
-        with open(path, "rb+") as file:
-            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+        delete(self._path(name))
+        with open(open_descriptor(self._path(name), os.O_RDWR | os.O_CREAT | os.O_EXCL), "rb+") as file:
+            array = np.lib.format.open_memmap(reached(file.fileno()), mode="w+", dtype=dtype, shape=shape)
+            os.posix_fallocate(file.fileno(), 0, os.fstat(file.fileno()).st_size)
         return array
 
     def _set(self, name: str, array: np.ndarray) -> None:

@@ -1,13 +1,12 @@
 """The settings of deep Q-learning."""
 
-from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from neurozoo.algorithms.run_settings import Frames, NumTestEpisodes, ProtocolName, RunSettings, Shards, check_shards
-from neurozoo.environments.protocols import PROTOCOLS, get_protocol
+from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.description import Network
 from neurozoo.validation import Number, Pair, Whole
@@ -28,17 +27,6 @@ class DqnSettings(RunSettings):
 
     WAYS_TO_RUN: ClassVar[tuple[str, ...]] = ("snapshot_frames", "keep_replay")
     OUTSIDE_HASH: ClassVar[tuple[str, ...]] = (*RunSettings.OUTSIDE_HASH, "test_epsilon")
-    RENAMED: ClassVar[Mapping[str, str]] = {
-        "worlds": "num_envs",
-        "target_steps": "target_update_period",
-        "random_steps": "learning_starts",
-        "clip_error": "huber_delta",
-        "priority_correction": "importance_exponent",
-        "priority_steps": "importance_steps",
-    }
-    ADDED: ClassVar[Mapping[str, object]] = {
-        "masks_lost_lives": False, "finishes_test": False, "reward_scale": 1.0, "shards": 1
-    }  # fmt: skip
 
     # budget
     num_test_episodes: NumTestEpisodes = 30
@@ -248,20 +236,6 @@ class DqnSettings(RunSettings):
     def protocol_choices(self) -> dict[str, Any]:
         """The arguments of `protocol_of` that these settings choose."""
         return {**super().protocol_choices, "noop_steps": self.noop_steps}
-
-    @classmethod
-    def as_recorded(cls, values: Mapping[str, object]) -> dict[str, object]:
-        """Translates the settings in the record or state of a run; see `Settings.as_recorded`."""
-        found = super().as_recorded(values)
-        name = found.get("protocol")
-        if "noop_steps" in found and found["noop_steps"] is None and isinstance(name, str) and name in PROTOCOLS:
-            found["noop_steps"] = [0, 0] if PROTOCOLS[name].noop_steps else None  # no protocol had any
-        return found
-
-    def as_first_recorded(self) -> dict[str, object]:
-        """Returns the settings as the previous version recorded them; see `Settings.as_first_recorded`."""
-        recorded = super().as_first_recorded()
-        return recorded | {"noop_steps": None if self.noop_steps == (0, 0) else self.noop_steps}
 
     @property
     def plays_on(self) -> bool:

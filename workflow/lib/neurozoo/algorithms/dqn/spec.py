@@ -1,6 +1,6 @@
 """The spec of deep Q-learning."""
 
-from neurozoo.algorithms.dqn.presets import FIRST_PRESETS, PRESETS
+from neurozoo.algorithms.dqn.presets import PRESETS
 from neurozoo.algorithms.dqn.settings import PROTOCOLS_LEARNED, DqnSettings
 from neurozoo.algorithms.session import RunContext, Session
 from neurozoo.algorithms.spec import AlgorithmSpec, check_learner, describe_evaluation, game_protocol
@@ -10,7 +10,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import get_network
 
 MOST_ACTIONS = 256  # of a game: the replay memory keeps each in a byte
-REPLAY_BYTES = 7_100  # of the replay memory per screen, as measured (docs/studies/dqn_speed.md)
+REPLAY_BYTES = 7_100  # of the replay memory per screen, as measured (docs/studies.md)
 
 
 def _open_session(context: RunContext) -> Session:
@@ -52,7 +52,6 @@ SPECS = (
         title="Deep Q-learning",
         settings=DqnSettings,
         presets=PRESETS,
-        first_presets=FIRST_PRESETS,
         open_session=_open_session,
         report_name="epoch",
         check_game=_check_game,

@@ -1,6 +1,5 @@
 """The actor: plays all environments step by step with one batched policy, and fills rollouts."""
 
-import math
 from collections.abc import Mapping
 from typing import NamedTuple
 from typing import Protocol as Interface
@@ -51,14 +50,14 @@ class Game(NamedTuple):
     Attributes:
         environment: Which environment played it.
         score: Its points, unclipped.
-        clipped_return: The sum of its rewards as the learner clips them; None if an earlier version began the game.
+        clipped_return: The sum of its rewards as the learner clips them.
         steps: Its decisions.
         last_step: Number of its last step in the rollout.
     """
 
     environment: int
     score: float
-    clipped_return: float | None
+    clipped_return: float
     steps: int
     last_step: int
 
@@ -92,7 +91,7 @@ class Actor:
         self._reward_clipping, self._reward_scale = reward_clipping, reward_scale
         self.state: State = policy.initial_state(environments.count)
         self._scores = np.zeros(environments.count, np.float64)
-        self._clipped_returns = np.zeros(environments.count, np.float64)  # NaN where unknown
+        self._clipped_returns = np.zeros(environments.count, np.float64)
         self._lengths = np.zeros(environments.count, np.int64)
 
     def begin(self, rollout: Rollout) -> None:
@@ -144,7 +143,7 @@ class Actor:
         self._clipped_returns += clipped_rewards(rewards, self._reward_clipping, np, scale=self._reward_scale)
         self._lengths += 1
         ended = np.flatnonzero(is_over)
-        columns = (self._scores[ended].tolist(), _known(self._clipped_returns[ended]), self._lengths[ended].tolist())
+        columns = (self._scores[ended].tolist(), self._clipped_returns[ended].tolist(), self._lengths[ended].tolist())
         games = [Game(*game, step) for game in zip(ended.tolist(), *columns, strict=True)]
         self._scores[ended] = self._clipped_returns[ended] = self._lengths[ended] = 0
         return games
@@ -153,7 +152,7 @@ class Actor:
         """Returns what `get_arrays` does not, as plain JSON."""
         return {
             "scores": self._scores.tolist(),
-            "clipped_returns": _known(self._clipped_returns),
+            "clipped_returns": self._clipped_returns.tolist(),
             "lengths": self._lengths.tolist(),
         }
 
@@ -168,15 +167,8 @@ class Actor:
             LookupError, ValueError: They are those of other environments.
         """
         self._scores[:], self._lengths[:] = state["scores"], state["lengths"]
-        # States of earlier versions have none: they are unknown, except where a game has not begun.
-        unknown = [None if length else 0.0 for length in state["lengths"]]
-        self._clipped_returns[:] = np.array(state.get("clipped_returns", unknown), np.float64)
+        self._clipped_returns[:] = state["clipped_returns"]
         self.state = tuple(arrays[name] for name, _ in zip(MEMORY, self.state, strict=False))
-
-
-def _known(values: np.ndarray) -> list[float | None]:
-    """Returns numbers as plain JSON, NaN as None."""
-    return [None if math.isnan(value) else value for value in values.tolist()]
 
 
 def stack_into(target: np.ndarray, stacks: np.ndarray) -> None:

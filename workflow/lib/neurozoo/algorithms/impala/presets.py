@@ -146,6 +146,3 @@ PRESETS = {
         _SMALL, frames=32_000, epoch_steps=2_000, num_test_episodes=1, num_envs=4, batch_size=4, unroll_length=10
     ),
 }
-
-# What presets said at first.
-FIRST_PRESETS: dict[str, dict[str, object]] = {"neurozoo": {"shards": 1}, "neurozoo_pqn": {"shards": 1}}

@@ -86,13 +86,12 @@ class Rollout:
         return arrays | {f"begin_{name}": part for name, part in zip(MEMORY, self.state, strict=False)}
 
     def set_arrays(self, step: int, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `get_arrays` returned; before there was PPO, it had neither values nor bootstrap.
+        """Continues from what `get_arrays` returned.
 
         Raises:
             LookupError, ValueError: `arrays` are those of other environments.
         """
         for n, name in enumerate(self.ARRAYS):
-            if name != "values" or name in arrays:
-                getattr(self, name)[: step + (n < self.INPUTS)] = arrays[name]
-        self.bootstrap[:] = arrays.get("bootstrap", 0)
+            getattr(self, name)[: step + (n < self.INPUTS)] = arrays[name]
+        self.bootstrap[:] = arrays["bootstrap"]
         self.state = tuple(arrays[f"begin_{name}"] for name, _ in zip(MEMORY, self.state, strict=False))

@@ -1,6 +1,5 @@
 """The settings of IMPALA."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar, Literal
 
@@ -27,15 +26,6 @@ class ImpalaSettings(RunSettings):
     """
 
     WAYS_TO_RUN: ClassVar[tuple[str, ...]] = ("snapshot_frames",)
-    ADDED: ClassVar[Mapping[str, object]] = {
-        **{"learners": 1, "actors": 0, "gradients": "average"},
-        **{"objective": "vtrace", "epochs": 1, "minibatches": "unrolls", "gae_lambda": 0.95, "clip_ratio": 0.1},
-        **{"clip_values": True, "normalize_advantages": True, "initial_weights": "fan_in"},
-        **{"easy_mazes": 0.1, "most_walls": 0.6, "farthest_mazes": 0.5},
-        **{"dtype": "float32", "reward_scale": 1.0, "shards": 1},
-        **{"epsilon_start": 1.0, "epsilon_end": 0.01, "epsilon_steps": 1_000_000, "test_epsilon": 0.05},
-        **{"test_actions": "sampled", "proximal_policy": "acting"},
-    }
     OUTSIDE_HASH: ClassVar[tuple[str, ...]] = (*RunSettings.OUTSIDE_HASH, "test_actions", "test_epsilon")
 
     # budget

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from neurozoo.algorithms.impala.presets import FIRST_PRESETS, PRESETS
+from neurozoo.algorithms.impala.presets import PRESETS
 from neurozoo.algorithms.impala.settings import PROTOCOLS_LEARNED, ImpalaSettings
 from neurozoo.algorithms.session import RunContext, Session
 from neurozoo.algorithms.spec import AlgorithmSpec, check_keras_network, check_learner, describe_evaluation
@@ -60,7 +60,6 @@ SPECS = (
         title="IMPALA",
         settings=ImpalaSettings,
         presets=PRESETS,
-        first_presets=FIRST_PRESETS,
         open_session=_open_session,
         also_called=("PPO", "decoupled PPO", "PQN"),
         called_by=_called_by,

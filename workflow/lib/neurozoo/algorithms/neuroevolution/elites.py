@@ -35,12 +35,12 @@ class Individual:
 
     def to_json(self) -> list:
         """Returns everything but the genome as plain JSON."""
-        return [None, list(self.birth), self.parent and list(self.parent), self.fitness]
+        return [list(self.birth), self.parent and list(self.parent), self.fitness]
 
     @classmethod
     def from_json(cls, value: Sequence, *, genome: Genome) -> "Individual":
-        """Reads what `to_json` returned; the first entry is the genome in states of earlier versions."""
-        _, birth, parent, fitness = value
+        """Reads what `to_json` returned."""
+        birth, parent, fitness = value
         return cls(genome, tuple(birth), parent and tuple(parent), fitness)
 
 

@@ -284,7 +284,7 @@ class GeneticSearch:
         Raises:
             LookupError, TypeError, ValueError: `state` is something else.
         """
-        self._restore(state, iter(_read_genomes(state, arrays)))
+        self._restore(state, iter(unpack(state["genomes"], arrays)))
         self._start_generation()
 
     def _restore(self, state: Mapping, genomes: Iterator[Genome]) -> None:
@@ -299,7 +299,7 @@ class GeneticSearch:
         self.best = Solution(**{**best, "genome": next_genome(genomes)}) if best else None
         if self._stages:
             self._stages.stage = state["stage"]
-        self._best_rules = state.get("best_rules", self._rules)  # earlier versions compared all scores
+        self._best_rules = state["best_rules"]
 
 
 def next_genome(genomes: Iterator[Genome]) -> Genome:
@@ -325,21 +325,6 @@ def with_elite(ranked: Sequence[Individual], elite: Individual | None, count: in
     if elite and count and elite.genome not in [individual.genome for individual in top]:
         top = [elite, *top[: count - 1]]
     return top
-
-
-def _read_genomes(state: Mapping, arrays: Mapping[str, np.ndarray]) -> list[Genome]:
-    """Returns the genomes in a state: those of the parents, then of the elite and of the best solution, if any.
-
-    A state of an earlier version has them at their places, each in full.
-
-    Raises:
-        LookupError, TypeError, ValueError, NeurozooError: `state` is something else.
-    """
-    if "genomes" in state:
-        return unpack(state["genomes"], arrays)
-    elite = [state["elite"]["individual"][0]] if state["elite"] else []
-    best = [state["best"]["genome"]] if state["best"] else []
-    return [Genome.from_json(genome) for genome in (*state["parents"], *elite, *best)]
 
 
 def lineage_rows(contest: Contest, parents: Sequence[Individual]) -> list[list]:

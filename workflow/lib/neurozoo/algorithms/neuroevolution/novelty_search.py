@@ -294,7 +294,7 @@ class NoveltyStrategy:
         self.iteration, self.steps, self.frames = state["iteration"], state["steps"], state["frames"]
         self._episodes = state["episodes"]
         self._cutoff = replace(self._cutoff, limit=state["cutoff_limit"])
-        self._best_limit = state.get("best_limit", self._cutoff.limit)  # earlier versions compared all scores
+        self._best_limit = state["best_limit"]
         self._archive.set_state(state["archive"], arrays)
         for number, (agent, its_state) in enumerate(zip(self._agents, state["agents"], strict=True)):
             agent.set_state(its_state, arrays, f"agent{number}-")

@@ -47,7 +47,7 @@ _CSHENTON = GaSettings(
     frames=1_000_000_000,
     protocol="gym_v4",
 )
-# Racing has not been shown to be better in games (docs/studies/racing.md), so this preset does not use it.
+# Racing has not been shown to be better in games (docs/studies.md), so this preset does not use it.
 _OURS = replace(_PUBLISHED_GA, test_cutoff=_TEST_CUTOFF)
 
 
@@ -110,16 +110,4 @@ PRESETS: dict[str, dict[str, EvolutionSettings]] = {
         ),
         "demo": GaNoveltySettings(**vars(_DEMO_GA)),
     },
-}
-
-# What corrected presets said at first.
-_DEMO_AT_FIRST: dict[str, object] = {"test_cutoff": None}
-_PRESETS_OF_2017: dict[str, dict[str, object]] = {"uber2017": {"protocol": None}}
-FIRST_PRESETS: dict[str, dict[str, dict[str, object]]] = {
-    **{name: {**_PRESETS_OF_2017, "demo": _DEMO_AT_FIRST} for name in ("ga", "rs")},
-    **{
-        name: {**_PRESETS_OF_2017, "demo": {**_DEMO_AT_FIRST, "tied_ranks": "order"}}
-        for name in ("es", "ns_es", "nsr_es", "nsra_es")
-    },
-    "ga_ns": {"demo": _DEMO_AT_FIRST},
 }

@@ -1,6 +1,5 @@
 """The settings of each algorithm of the family."""
 
-from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, Tag, WrapValidator, with_config
@@ -53,7 +52,6 @@ class EvolutionSettings(RunSettings):
     """The settings that all neuroevolution algorithms share."""
 
     WAYS_TO_RUN: ClassVar[tuple[str, ...]] = ("snapshot_frames", "record_population")
-    ADDED: ClassVar[Mapping[str, object]] = {"record_population": False}
     STARTS_FROM: ClassVar[Literal["nothing", "population", "weights"]] = "nothing"  # what `start_source` holds
 
     episode_cutoff_mode: Annotated[
@@ -97,14 +95,6 @@ class GaSettings(EvolutionSettings):
     """
 
     WAYS_TO_RUN: ClassVar = (*EvolutionSettings.WAYS_TO_RUN, "repeat_arrivals")
-    ADDED: ClassVar = {
-        **EvolutionSettings.ADDED,
-        "load_population": None,
-        "stage_threshold": None,
-        "selection": "generations",
-        "episodes_in_flight": None,
-        "repeat_arrivals": None,
-    }
     STARTS_FROM = "population"
 
     # search
@@ -222,8 +212,6 @@ PerturbedPopulation = Annotated[
 class GradientSettings(EvolutionSettings):
     """The settings that all evolution strategies share."""
 
-    ADDED: ClassVar = {**EvolutionSettings.ADDED, "tied_ranks": "order"}
-
     # search
     population_size: PerturbedPopulation = 5000
     mutation_power: MutationPower = 0.02
@@ -255,12 +243,6 @@ class EsSettings(GradientSettings):
     Source: Salimans et al. 2017, arXiv:1703.03864; published configuration of Such et al. 2017, arXiv:1712.06567.
     """
 
-    ADDED: ClassVar = {
-        **GradientSettings.ADDED,
-        "load_from": None,
-        "observation_statistics": 0.01,
-        "action_noise": 0.0,
-    }
     STARTS_FROM = "weights"
 
     return_proc_mode: Literal["centered_rank", "sign", "centered_sign_rank"] = Field(
@@ -300,8 +282,6 @@ class NoveltySettings(GradientSettings):
 
     Source: Conti et al. 2018, arXiv:1712.06560, and its published configuration.
     """
-
-    RENAMED: ClassVar[Mapping[str, str]] = {"nearest": "num_neighbours"}
 
     population_size: PerturbedPopulation = 100
     num_test_episodes: NumTestEpisodes = 30
@@ -360,8 +340,6 @@ class GaNoveltySettings(GaSettings):
 
     Source: Such et al. 2017, arXiv:1712.06567.
     """
-
-    RENAMED: ClassVar[Mapping[str, str]] = {"nearest": "num_neighbours"}
 
     num_neighbours: Whole = Field(
         default=25, ge=1, description="k, the number of nearest members of population and archive that define novelty."

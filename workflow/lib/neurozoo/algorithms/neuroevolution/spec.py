@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 from neurozoo.algorithms.neuroevolution.novelty import choose_behaviour
-from neurozoo.algorithms.neuroevolution.presets import FIRST_PRESETS, PRESETS
+from neurozoo.algorithms.neuroevolution.presets import PRESETS
 from neurozoo.algorithms.neuroevolution.settings import (
     EsSettings,
     EvolutionSettings,
@@ -57,7 +57,6 @@ def _spec(name: str, title: str, settings: type[EvolutionSettings], **traits: An
         title=title,
         settings=settings,
         presets=PRESETS[name],
-        first_presets=FIRST_PRESETS.get(name, {}),
         open_session=_open_session,
         needs=("op", "noise"),
         has_genome=True,

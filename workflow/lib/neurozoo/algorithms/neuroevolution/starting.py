@@ -242,16 +242,12 @@ def _parents(path: Path, state: Mapping[str, Any]) -> list[Genome]:
     births = algorithm.get("parent_births")
     if births is not None and not isinstance(births, list):
         raise NeurozooError(f"{path} is damaged: its parent_births should be a list.")
-    if "genomes" in algorithm and births:
-        return _unpacked(path, algorithm)[: len(births)]
-    if not algorithm.get("parents"):
+    if "genomes" not in algorithm or not births:
         raise NeurozooError(
             f"The run of {path} has no parents: it is one of {(state['identity'] or {}).get('algo')!r}. Give its "
             "genome.json to start from its result."
         )
-    if not isinstance(algorithm["parents"], list):
-        raise NeurozooError(f"{path} is damaged: its parents should be a list of genomes.")
-    return [Genome.from_json(genome) for genome in algorithm["parents"]]  # of an earlier version
+    return _unpacked(path, algorithm)[: len(births)]
 
 
 def _unpacked(path: Path, algorithm: Mapping[str, Any]) -> list[Genome]:

@@ -10,7 +10,7 @@ from neurozoo.algorithms.results import read_archive
 from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.errors import NeurozooError, needing
 from neurozoo.files import write_json
-from neurozoo.randomness import NEW_RULE, Purpose, generator, run_entropy
+from neurozoo.randomness import Purpose, generator, run_entropy
 from neurozoo.records.run_config import read_run_settings
 
 _CHUNK = 500  # levels that are evaluated at once
@@ -50,7 +50,7 @@ def correct_archive(
         settings = resolve_settings(
             names["algo"], preset="demo", overrides={name: record[name] for name in fields if name in record}
         )
-        entropy = run_entropy(record.get("entropy", NEW_RULE), seed=record["seed"], run=record["run"], **names)
+        entropy = run_entropy(seed=record["seed"], run=record["run"], **names)
     except (KeyError, TypeError) as error:
         raise NeurozooError(
             f"{run_dir / 'config.yaml'} is missing or damaged ({error}). Train the run again."

@@ -1,7 +1,6 @@
 """The settings of quality-diversity searches through levels."""
 
 import math
-from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -39,7 +38,6 @@ class LevelSearchSettings(Settings):
     """
 
     OUTSIDE_HASH: ClassVar[tuple[str, ...]] = ("seed",)
-    ADDED: ClassVar[Mapping[str, object]] = {"decoder": GRAMMAR}
 
     # budget
     evaluations: Whole = Field(
@@ -170,8 +168,6 @@ class MapElitesSettings(LevelSearchSettings):
     Source: Mouret and Clune 2015, arXiv:1504.04909.
     """
 
-    ADDED: ClassVar[Mapping[str, object]] = {**LevelSearchSettings.ADDED, "mutation_sigma": 0.2}
-
     num_emitters: Whole = NumEmitters
     batch_size: Whole = EmitterBatch
     initial_population: Whole = InitialPopulation
@@ -234,13 +230,6 @@ class DsageSettings(LevelSearchSettings):
 
     Source: Bhatt et al. 2022, arXiv:2206.04199.
     """
-
-    ADDED: ClassVar[Mapping[str, object]] = {
-        **LevelSearchSettings.ADDED,
-        "ensemble": 1,
-        "standardises_heads": False,
-        "sigma0": 0.2,
-    }
 
     initial_solutions: Whole = Field(default=100, ge=1, description="Random levels that are evaluated first.")
     # inner loop: the search in the surrogate

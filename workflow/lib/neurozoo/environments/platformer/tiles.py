@@ -4,12 +4,11 @@ Source: section 5.1 of the description of DSAGE.
 """
 
 import os
-from pathlib import Path
 
 import numpy as np
 
 from neurozoo.errors import NeurozooError
-from neurozoo.files import written_whole
+from neurozoo.files import open_text, written_whole
 
 HEIGHT, WIDTH = 16, 56  # tiles
 TILE_SIZE = 16  # pixels
@@ -129,7 +128,8 @@ def read_level(path: str | os.PathLike) -> np.ndarray:
         NeurozooError: The file is missing or no text, or its level cannot be played.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        with open_text(path) as file:
+            text = file.read()
     except FileNotFoundError as error:
         raise NeurozooError(f"The level {path} is missing. Check the path.") from error
     except (OSError, UnicodeDecodeError) as error:

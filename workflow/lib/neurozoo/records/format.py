@@ -1,0 +1,28 @@
+"""The number of the form in which the files of a run are written. A file of another form is refused, not guessed at."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from neurozoo.errors import NeurozooError
+
+KEY = "format"
+FORMAT = 1
+
+
+class FormatError(NeurozooError):
+    """A file of another form."""
+
+
+def check_format(found: Mapping[str, Any], source: object, remedy: str = "Make it again.") -> None:
+    """Refuses a file of another form.
+
+    Args:
+        found: Its content, or the header of its content.
+        source: The file, for the message.
+        remedy: A sentence that says what to do.
+
+    Raises:
+        FormatError: It has another number than this version reads, or none, which counts as 0.
+    """
+    if (number := found.get(KEY, 0)) != FORMAT:
+        raise FormatError(f"{source} has format {str(number)[:40]}, but this version reads format {FORMAT}. {remedy}")
