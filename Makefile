@@ -75,7 +75,7 @@ lint: $(VENV)/.dev ## check style, imports and types
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/mypy
-	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/snakefmt --check workflow
 	$(BIN)/clang-format --dry-run --Werror $$(git ls-files 'native/*.h' 'native/*.cc')
 	$(SNAKEMAKE) --lint
 
@@ -85,7 +85,7 @@ schema: setup ## generate the JSON schema of config.yaml and docs/reference/ fro
 format: $(VENV)/.dev ## format Python, rules and C++
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/snakefmt Snakefile workflow
+	$(BIN)/snakefmt workflow
 	$(BIN)/clang-format -i $$(git ls-files 'native/*.h' 'native/*.cc')
 
 bench: foundations ## measure the speed of this machine

@@ -13,7 +13,7 @@ from pathlib import Path
 import yaml
 from machine import PATIENCE, PROJECT, USER, Machine, wait_until
 
-PARTS = ("Snakefile", "config.yaml", "config", "workflow", "profiles", "sge", "slurm", "envs", "native")
+PARTS = ("config.yaml", "config", "workflow", "profiles", "sge", "slurm", "envs", "native")
 EXPERIMENT = {
     "experiments": {
         "hurt": {

@@ -12,7 +12,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 PROJECT = Path(__file__).parents[2]
 PARTS = (
-    "Snakefile",
     "config.yaml",
     "config",
     "workflow",
@@ -29,7 +28,6 @@ PARTS = (
 
 
 def copied_project(folder: Path) -> Path:
-    """Copies the project without its results, so that a test can break it."""
     for part in PARTS:
         source, target = PROJECT / part, folder / part
         if source.is_symlink() or source.is_file():

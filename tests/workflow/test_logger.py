@@ -120,18 +120,8 @@ def test_what_snakemake_does_without_steps_is_shown(logger):
     assert stream.getvalue() == "Would delete results/tables/metrics.csv\n"
 
 
-@pytest.mark.parametrize("setting", ["verbose", "printshellcmds", "debug_dag"])
-def test_who_asks_for_more_gets_everything(logger, setting):
-    send, stream, _ = logger(**{setting: True})
-    send("rule train: ...", event=LogEvent.JOB_INFO, jobid=1, rule_name="train", wildcards={})
-    assert stream.getvalue() == "rule train: ...\n"
-
-
-def test_a_dry_run_has_the_steps_and_an_error_its_sentence(snakemake):
-    def totals(*arguments):
-        return {line for line in snakemake(*arguments).stdout.splitlines() if line.startswith("total")}
-
-    assert totals("-n", "--logger", "neurozoo") == totals("-n") != set()
-    run = snakemake("-n", "--logger", "neurozoo", "--", "results/runs/ga/pnog/large/1/metrics.csv")
-    assert run.returncode != 0
-    assert "game 'pnog' is unknown; did you mean 'pong'?" in run.stdout
+def test_who_asks_for_more_gets_everything(logger):
+    for setting in ("verbose", "printshellcmds", "debug_dag"):
+        send, stream, _ = logger(**{setting: True})
+        send("rule train: ...", event=LogEvent.JOB_INFO, jobid=1, rule_name="train", wildcards={})
+        assert stream.getvalue() == "rule train: ...\n"

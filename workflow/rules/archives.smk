@@ -26,8 +26,8 @@ A corrected archive has its elites evaluated again: what was lucky leaves its ce
 rule correct_archive:
     """Evaluates an archive's elites again, so that lucky episodes do not count."""
     input:
-        unpack(op_besides),
-        unpack(starts_of),
+        unpack(foundations_of),
+        starts=ancient(plan.starts_of),
         config="<results>/runs/{algo}/{game}/{model}/{run}/config.yaml",
         archive="<results>/runs/{algo}/{game}/{model}/{run}/archive.npz",
     output:
@@ -36,7 +36,7 @@ rule correct_archive:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/correct_archive.log",
     conda:
         "../../envs/neurozoo.yaml"
-    threads: share_of_cores
+    threads: plan.cores_of
     resources:
         mem_mb=3000,
         runtime="1h",
@@ -87,8 +87,8 @@ rule film_archive:
 rule archive_page:
     """Makes a page that shows the level behind every cell of an archive."""
     input:
-        unpack(op_besides),
-        unpack(starts_of),
+        unpack(foundations_of),
+        starts=ancient(plan.starts_of),
         config="<results>/runs/{algo}/{game}/{model}/{run}/config.yaml",
         archive="<results>/runs/{algo}/{game}/{model}/{run}/archive.npz",
         corrected="<results>/runs/{algo}/{game}/{model}/{run}/corrected.json",
@@ -147,7 +147,7 @@ rule plot_archives:
         mem_mb=4000,
         runtime="30m",
     params:
-        **WORDS,
+        words=config["figures"]["words"],
         confidence=config["statistics"]["confidence"],
         seed=config["statistics"]["seed"],
     script:
@@ -191,7 +191,7 @@ rule plot_archive_rows:
         mem_mb=4000,
         runtime="30m",
     params:
-        **WORDS,
+        words=config["figures"]["words"],
     script:
         "../scripts/plot_archive_rows.py"
 
@@ -217,7 +217,7 @@ rule plot_archive_histograms:
         mem_mb=4000,
         runtime="30m",
     params:
-        **WORDS,
+        words=config["figures"]["words"],
     script:
         "../scripts/plot_archive_histograms.py"
 
@@ -245,6 +245,6 @@ rule plot_predictions:
         mem_mb=4000,
         runtime="30m",
     params:
-        **WORDS,
+        words=config["figures"]["words"],
     script:
         "../scripts/plot_predictions.py"

@@ -26,9 +26,9 @@ record_population: true; training keeps population/, which is not a declared out
 rule embed_states:
     """Embeds the states of a game's runs in a plane."""
     input:
-        keras=lambda wildcards: planned("frozen/model.keras", runs_of(wildcards)),
-        records=lambda wildcards: planned("frozen/model.json", runs_of(wildcards)),
-        rollouts=lambda wildcards: planned("rollout.npz", runs_of(wildcards)),
+        keras=planned_of_game("frozen/model.keras"),
+        records=planned_of_game("frozen/model.json"),
+        rollouts=planned_of_game("rollout.npz"),
     output:
         embedding="<results>/comparisons/{game}/embedding.npz",
     log:
@@ -48,9 +48,9 @@ rule embedding_page:
     """Makes a page to explore the embedded states."""
     input:
         embedding="<results>/comparisons/{game}/embedding.npz",
-        keras=lambda wildcards: planned("frozen/model.keras", runs_of(wildcards)),
-        records=lambda wildcards: planned("frozen/model.json", runs_of(wildcards)),
-        rollouts=lambda wildcards: planned("rollout.npz", runs_of(wildcards)),
+        keras=planned_of_game("frozen/model.keras"),
+        records=planned_of_game("frozen/model.json"),
+        rollouts=planned_of_game("rollout.npz"),
     output:
         page=report(
             "<results>/comparisons/{game}/embedding.html",
@@ -72,9 +72,9 @@ rule embedding_page:
 rule classify_states:
     """Tests whether a network can tell which agent made a state."""
     input:
-        keras=lambda wildcards: planned("frozen/model.keras", runs_of(wildcards)),
-        records=lambda wildcards: planned("frozen/model.json", runs_of(wildcards)),
-        rollouts=lambda wildcards: planned("rollout.npz", runs_of(wildcards)),
+        keras=planned_of_game("frozen/model.keras"),
+        records=planned_of_game("frozen/model.json"),
+        rollouts=planned_of_game("rollout.npz"),
     output:
         facts="<results>/comparisons/{game}/classification.json",
         csv="<results>/comparisons/{game}/classification.csv",

@@ -44,7 +44,7 @@ rule plot_learning_curves:
         mem_mb=4000,
         runtime="30m",
     params:
-        **WORDS,
+        words=config["figures"]["words"],
         look={
             name: v
             for name, v in config["figures"]["learning_curves"].items()
@@ -79,7 +79,7 @@ rule plot_performance_profile:
         mem_mb=4000,
         runtime="30m",
     params:
-        **WORDS,
+        words=config["figures"]["words"],
         confidence=config["statistics"]["confidence"],
         seed=config["statistics"]["seed"],
     script:
@@ -108,7 +108,7 @@ rule plot_aggregates:
         mem_mb=4000,
         runtime="30m",
     params:
-        **WORDS,
+        words=config["figures"]["words"],
         confidence=config["statistics"]["confidence"],
     script:
         "../scripts/plot_aggregates.py"
@@ -136,7 +136,7 @@ rule plot_improvement:
         mem_mb=4000,
         runtime="30m",
     params:
-        **WORDS,
+        words=config["figures"]["words"],
         confidence=config["statistics"]["confidence"],
     script:
         "../scripts/plot_improvement.py"
@@ -151,7 +151,7 @@ rule plot_phases:
             "<results>/runs/{algo}/{game}/{model}/{run}/phases.png",
             caption="../report/phases.rst",
             category="Phases",
-            labels={"algorithm": "{algo}", "game": "{game}", "network": "{model}", "run": "{run}"},
+            labels=RUN_LABELS,
         ),
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/plot_phases.log",

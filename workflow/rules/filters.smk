@@ -34,14 +34,7 @@ rule draw_weights:
             "<results>/runs/{algo}/{game}/{model}/{run}/filters/weights_{layer}.png",
             caption="../report/draw_weights.rst",
             category="Filters",
-            labels={
-                "picture": "weights",
-                "algorithm": "{algo}",
-                "game": "{game}",
-                "network": "{model}",
-                "run": "{run}",
-                "layer": "{layer}",
-            },
+            labels={"picture": "weights", **RUN_LABELS, "layer": "{layer}"},
         ),
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/draw_weights_{layer}.log",
@@ -67,14 +60,7 @@ rule draw_patches:
             "<results>/runs/{algo}/{game}/{model}/{run}/filters/patches_{layer}.png",
             caption="../report/draw_patches.rst",
             category="Filters",
-            labels={
-                "picture": "patches",
-                "algorithm": "{algo}",
-                "game": "{game}",
-                "network": "{model}",
-                "run": "{run}",
-                "layer": "{layer}",
-            },
+            labels={"picture": "patches", **RUN_LABELS, "layer": "{layer}"},
         ),
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/draw_patches_{layer}.log",
@@ -103,14 +89,7 @@ rule draw_synthetic:
             "<results>/runs/{algo}/{game}/{model}/{run}/filters/synthetic_{layer}.png",
             caption="../report/draw_synthetic.rst",
             category="Filters",
-            labels={
-                "picture": "synthetic inputs",
-                "algorithm": "{algo}",
-                "game": "{game}",
-                "network": "{model}",
-                "run": "{run}",
-                "layer": "{layer}",
-            },
+            labels={"picture": "synthetic inputs", **RUN_LABELS, "layer": "{layer}"},
         ),
         course="<results>/runs/{algo}/{game}/{model}/{run}/filters/synthetic_{layer}.csv",
     log:
@@ -140,14 +119,7 @@ rule draw_inversion:
             "<results>/runs/{algo}/{game}/{model}/{run}/filters/inversion_{layer}.png",
             caption="../report/draw_inversion.rst",
             category="Filters",
-            labels={
-                "picture": "feature inversion",
-                "algorithm": "{algo}",
-                "game": "{game}",
-                "network": "{model}",
-                "run": "{run}",
-                "layer": "{layer}",
-            },
+            labels={"picture": "feature inversion", **RUN_LABELS, "layer": "{layer}"},
         ),
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/draw_inversion_{layer}.log",
@@ -175,14 +147,7 @@ rule draw_guided:
             "<results>/runs/{algo}/{game}/{model}/{run}/filters/guided_{layer}.png",
             caption="../report/draw_guided.rst",
             category="Filters",
-            labels={
-                "picture": "guided backpropagation",
-                "algorithm": "{algo}",
-                "game": "{game}",
-                "network": "{model}",
-                "run": "{run}",
-                "layer": "{layer}",
-            },
+            labels={"picture": "guided backpropagation", **RUN_LABELS, "layer": "{layer}"},
         ),
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/draw_guided_{layer}.log",
@@ -210,13 +175,7 @@ rule guided_page:
             "<results>/runs/{algo}/{game}/{model}/{run}/filters/guided.html",
             caption="../report/guided_page.rst",
             category="Filters",
-            labels={
-                "picture": "guided backpropagation, all convolutions",
-                "algorithm": "{algo}",
-                "game": "{game}",
-                "network": "{model}",
-                "run": "{run}",
-            },
+            labels={"picture": "guided backpropagation, all convolutions", **RUN_LABELS},
         ),
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/guided_page.log",
@@ -242,13 +201,7 @@ rule draw_attribution:
             "<results>/runs/{algo}/{game}/{model}/{run}/filters/attribution.png",
             caption="../report/draw_attribution.rst",
             category="Filters",
-            labels={
-                "picture": "integrated gradients",
-                "algorithm": "{algo}",
-                "game": "{game}",
-                "network": "{model}",
-                "run": "{run}",
-            },
+            labels={"picture": "integrated gradients", **RUN_LABELS},
         ),
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/draw_attribution.log",
@@ -303,7 +256,7 @@ rule plot_temporal_lean:
         mem_mb=2000,
         runtime="10m",
     params:
-        **WORDS,
+        words=config["figures"]["words"],
         columns=config["figures"]["temporal_lean"]["columns"],
         confidence=config["statistics"]["confidence"],
         seed=config["statistics"]["seed"],

@@ -27,7 +27,7 @@ rule import_genome:
     """Imports a genome or a frozen graph from elsewhere."""
     input:
         **described(noise="<noise>/table.f32"),
-        genome=lambda wildcards: import_of(wildcards)["file"] or [],
+        genome=lambda wildcards: plan.import_of(wildcards)["file"] or [],
     output:
         config="<results>/runs/imported/{game}/{model}/{run}/config.yaml",
         genome="<results>/runs/imported/{game}/{model}/{run}/genome.json",
@@ -41,7 +41,7 @@ rule import_genome:
         mem_mb=4000,
         runtime="30m",
     params:
-        choices=lambda wildcards: {key: value for key, value in import_of(wildcards).items() if key != "file"},
+        choices=lambda wildcards: {key: value for key, value in plan.import_of(wildcards).items() if key != "file"},
     script:
         "../scripts/import_genome.py"
 
@@ -70,7 +70,7 @@ rule evaluate:
 rule imported_scores:
     """Makes the table of imported agents' scores."""
     input:
-        planned("evaluation.json", IMPORTED_RUNS),
+        planned("evaluation.json", plan.imported),
     output:
         scores="<results>/tables/imported_scores.csv",
     log:

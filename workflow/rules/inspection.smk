@@ -67,7 +67,7 @@ use rule freeze_model as freeze_keras_model with:
         model=KERAS_NETWORK,
 
 
-rule freeze_tag:
+use rule freeze_model as freeze_tag with:
     """Freezes the network of a tagged moment."""
     input:
         **described(ops="results/native/libneurozoo_ops.so", noise="<noise>/table.f32"),
@@ -83,17 +83,8 @@ rule freeze_tag:
         record="<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/frozen/model.json",
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/logs/freeze_tag.log",
-    wildcard_constraints:
-        model=f"(?!({KERAS_NETWORK})/)[^/]+",
-    conda:
-        "../../envs/neurozoo.yaml"
-    resources:
-        mem_mb=4000,
-        runtime="30m",
     params:
-        tag=tag_of,
-    script:
-        "../scripts/freeze_tag.py"
+        tag=plan.tag_of,
 
 
 use rule freeze_tag as freeze_keras_tag with:
@@ -129,7 +120,7 @@ rule rollout:
     resources:
         mem_mb=3000,
         runtime="1h",
-        terminal="bar" if len(PLANNED_RUNS) == 1 else "lines",  # bars of parallel jobs would overwrite each other
+        terminal=TERMINAL,
     params:
         rollout=config["rollout"],
     script:
@@ -163,7 +154,7 @@ rule test_agent:
     resources:
         mem_mb=3000,
         runtime="4h",
-        terminal="bar" if len(PLANNED_RUNS) == 1 else "lines",
+        terminal=TERMINAL,
     params:
         test=config["test"],
     script:

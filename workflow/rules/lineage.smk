@@ -43,13 +43,7 @@ rule plot_lineage:
                 f"<results>/runs/{{algo}}/{{game}}/{{model}}/{{run}}/lineage.{format}",
                 caption="../report/lineage.rst",
                 category="Lineages",
-                labels={
-                    "algorithm": "{algo}",
-                    "game": "{game}",
-                    "network": "{model}",
-                    "run": "{run}",
-                    "format": format,
-                },
+                labels={**RUN_LABELS, "format": format},
             )
             for format in ("pdf", "svg", "png")
         ],

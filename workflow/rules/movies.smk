@@ -37,7 +37,7 @@ rule activation_movie:
             "<results>/runs/{algo}/{game}/{model}/{run}/activation.mp4",
             caption="../report/activation_movie.rst",
             category="Activation movies",
-            labels={"algorithm": "{algo}", "game": "{game}", "network": "{model}", "run": "{run}"},
+            labels=RUN_LABELS,
         ),
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/activation_movie.log",
@@ -49,7 +49,7 @@ rule activation_movie:
     resources:
         mem_mb=3000,
         runtime="1h",
-        terminal="bar" if len(PLANNED_RUNS) == 1 else "lines",  # bars of parallel jobs would overwrite each other
+        terminal=TERMINAL,
     params:
         movie={key: config["movie"][key] for key in ("layout", "theme", "rows", "fps", "max_steps")},
     script:
@@ -86,7 +86,7 @@ rule game_movie:
             "<results>/runs/{algo}/{game}/{model}/{run}/game.mp4",
             caption="../report/game_movie.rst",
             category="Game movies",
-            labels={"algorithm": "{algo}", "game": "{game}", "network": "{model}", "run": "{run}"},
+            labels=RUN_LABELS,
         ),
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/game_movie.log",
@@ -98,7 +98,7 @@ rule game_movie:
     resources:
         mem_mb=1000,
         runtime="1h",
-        terminal="bar" if len(PLANNED_RUNS) == 1 else "lines",  # bars of parallel jobs would overwrite each other
+        terminal=TERMINAL,
     params:
         movie={key: config["movie"][key] for key in ("max_steps", "overlay")},
     script:
@@ -108,7 +108,7 @@ rule game_movie:
 rule layer_movie:
     """Films the game and one layer."""
     input:
-        keras=model_with_layer,
+        keras=plan.model_with_layer_of,
         record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
         rollout="<results>/runs/{algo}/{game}/{model}/{run}/rollout.npz",
     output:
@@ -116,13 +116,7 @@ rule layer_movie:
             "<results>/runs/{algo}/{game}/{model}/{run}/layer_{layer}.mp4",
             caption="../report/layer_movie.rst",
             category="Layer movies",
-            labels={
-                "algorithm": "{algo}",
-                "game": "{game}",
-                "network": "{model}",
-                "run": "{run}",
-                "layer": "{layer}",
-            },
+            labels={**RUN_LABELS, "layer": "{layer}"},
         ),
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/layer_movie_{layer}.log",
@@ -134,7 +128,7 @@ rule layer_movie:
     resources:
         mem_mb=3000,
         runtime="1h",
-        terminal="bar" if len(PLANNED_RUNS) == 1 else "lines",
+        terminal=TERMINAL,
     params:
         movie={key: config["movie"][key] for key in ("fps", "max_steps", "overlay")},
     script:
@@ -144,8 +138,8 @@ rule layer_movie:
 rule movie_grid:
     """Films all runs of a game side by side."""
     input:
-        records=lambda wildcards: planned("frozen/model.json", runs_of(wildcards)),
-        rollouts=lambda wildcards: planned("rollout.npz", runs_of(wildcards)),
+        records=planned_of_game("frozen/model.json"),
+        rollouts=planned_of_game("rollout.npz"),
     output:
         movie=report(
             "<results>/movies/{game}.mp4",
@@ -163,8 +157,8 @@ rule movie_grid:
         runtime="1h",
         terminal="lines",
     params:
-        movie=lambda wildcards: {key: config["movie"][key] for key in ("fps", "max_steps", "overlay")}
-        | labels_in_grid(wildcards.game),
+        movie={key: config["movie"][key] for key in ("fps", "max_steps", "overlay")},
+        labels=plan.labels_of,
     script:
         "../scripts/movie_grid.py"
 
@@ -180,7 +174,7 @@ rule generations:
             "<results>/runs/{algo}/{game}/{model}/{run}/generations.mp4",
             caption="../report/generations.rst",
             category="Generations",
-            labels={"algorithm": "{algo}", "game": "{game}", "network": "{model}", "run": "{run}"},
+            labels=RUN_LABELS,
         ),
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/generations.log",

@@ -43,37 +43,26 @@ rule build_site:
         runtime="30m",
     params:
         statistics=config["statistics"],
-        labels=LABELS,
+        labels=plan.labels,
         url=config["site"]["url"],
     script:
         "../scripts/build_site.py"
 
 
-rule refresh_site:
+use rule build_site as refresh_site with:
     """Makes the gallery from what exists now."""
     input:
-        folders=lambda wildcards: existing_folders(),
+        folders=existing_folders,
     output:
         index="<results>/site/index.html",
     log:
         "<results>/logs/refresh_site.log",
-    conda:
-        "../../envs/neurozoo.yaml"
-    resources:
-        mem_mb=2000,
-        runtime="30m",
-    params:
-        statistics=config["statistics"],
-        labels=LABELS,
-        url=config["site"]["url"],
-    script:
-        "../scripts/build_site.py"
 
 
 rule provenance:
     """Makes a page about where all results come from."""
     input:
-        settings=planned("config.yaml") + planned("config.yaml", IMPORTED_RUNS),
+        settings=planned("config.yaml") + planned("config.yaml", plan.imported),
         build=ancient("results/native/build.json"),
     output:
         html=report(

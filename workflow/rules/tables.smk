@@ -96,7 +96,7 @@ rule merge_metrics:
         mem_mb=4000,
         runtime="30m",
     params:
-        labels=LABELS,
+        labels=plan.labels,
     script:
         "../scripts/merge_metrics.py"
 

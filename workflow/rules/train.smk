@@ -32,6 +32,7 @@ rule train:
     """Trains an agent, or continues to."""
     input:
         unpack(foundations_of),
+        starts=ancient(plan.starts_of),
     output:
         config="<results>/runs/{algo}/{game}/{model}/{run}/config.yaml",
         checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
@@ -45,36 +46,37 @@ rule train:
         algo=f"(?!({algo_pattern(lambda spec: spec.result == 'archive')}|{IMPORTED})/)[^/]+",
     conda:
         "../../envs/neurozoo.yaml"
-    threads: share_of_cores
+    threads: plan.cores_of
     resources:
         # A training that failed gets twice as much, in case that was the reason.
-        mem_mb=lambda wildcards, attempt: resources_of(wildcards)["memory"] * min(attempt, 2),
+        mem_mb=lambda wildcards, attempt: plan.resources_of(wildcards)["memory"] * min(attempt, 2),
         runtime="24h",
         # On Slurm: five minutes before the end of its time, training saves its state and returns to the queue.
         slurm_extra="--signal=USR1@300",
         # For the batched engine (docs/gpu.md): a GPU, and as many episodes at once as its memory can hold.
         # Not 0: Kubernetes refuses a request of a GPU without a limit, even of none.
-        gpu=lambda wildcards: resources_of(wildcards)["gpus"] or None,
+        gpu=lambda wildcards: plan.resources_of(wildcards)["gpus"] or None,
         batched_slots=256,
         # A Dask cluster that plays the episodes (docs/dask.md), such as "slurm workers=20 threads=8". It is not a
         # setting of the run, so changing it repeats nothing.
-        distributed=lambda wildcards: resources_of(wildcards)["cluster"],
+        distributed=lambda wildcards: plan.resources_of(wildcards)["cluster"],
         # The processes of a run with several learners or actors (docs/impala.md), and the command that starts them: mpirun,
         # or srun (set-resources of a profile). Slurm counts threads per process, others for all of them together. Other
         # runs must not have `mpi`: Slurm would start them without srun, and only what srun starts gets its signals.
-        tasks=lambda wildcards: resources_of(wildcards)["ranks"] if resources_of(wildcards)["ranks"] > 1 else 0,
-        mpi=lambda wildcards: "yes" if resources_of(wildcards)["ranks"] > 1 else None,
+        tasks=lambda wildcards: (
+            plan.resources_of(wildcards)["ranks"] if plan.resources_of(wildcards)["ranks"] > 1 else 0
+        ),
+        mpi=lambda wildcards: "yes" if plan.resources_of(wildcards)["ranks"] > 1 else None,
         launcher="mpirun",
         # Where the state is kept besides, so that another node can continue after this one is lost (docs/cloud.md).
-        backup=backup_address,
-        # What the terminal shows: bar, lines or log. Bars of parallel runs would overwrite each other.
-        terminal="bar" if len(PLANNED_RUNS) == 1 else "lines",
+        backup=plan.backup_of,
+        terminal=TERMINAL,
         # What the terminal says of it in a plan.
-        outlook=outlook_of,
+        outlook=plan.outlook_of,
         # No resource, but the last moment before Snakemake deletes an earlier result.
-        kept_result=keeping_result,
+        kept_result=plan.keep_result_of,
     params:
-        settings=settings_of_run,
+        settings=plan.settings_of,
     script:
         "../scripts/train.py"
 
@@ -100,11 +102,11 @@ rule profile_learner:
         "<results>/runs/{algo}/{game}/{model}/{run}/profile.log",
     conda:
         "../../envs/neurozoo.yaml"
-    threads: share_of_cores
+    threads: plan.cores_of
     resources:
         mem_mb=4000,
         runtime="10m",
     params:
-        settings=settings_of_run,
+        settings=plan.settings_of,
     script:
         "../scripts/profile_learner.py"

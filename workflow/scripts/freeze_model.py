@@ -1,4 +1,4 @@
-"""Runs `neurozoo.agents.freeze.freeze_run` for one {algo}/{game}/{model}/{run}."""
+"""Runs `neurozoo.agents.freeze.freeze_run` for one {algo}/{game}/{model}/{run}, or a tagged moment of it."""
 
 from pathlib import Path
 
@@ -10,6 +10,7 @@ with plain_errors(snakemake.log[0]):
         Path(snakemake.input.checkpoint).parent,
         ops=snakemake.input.get("ops"),
         noise=snakemake.input.get("noise"),
+        tag=snakemake.params.get("tag"),
         forms=snakemake.output.keys(),
         log=snakemake.log[0],
     )

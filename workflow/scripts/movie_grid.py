@@ -11,5 +11,6 @@ with plain_errors(snakemake.log[0]):
         snakemake.output.movie,
         log=snakemake.log[0],
         terminal=snakemake.resources.terminal,
+        labels=snakemake.params.labels,
         **snakemake.params.movie,
     )

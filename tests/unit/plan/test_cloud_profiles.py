@@ -128,7 +128,7 @@ def test_clusters_name_the_threads_of_all_rules_that_share_the_cores_of_this_mac
         for path in (PROJECT / "workflow" / "rules").glob("*.smk")
         for block in re.split(r"^(?=(?:use )?rule \w+)", path.read_text(), flags=re.MULTILINE)
     ]
-    sharing = {re.match(r"rule (\w+)", block)[1] for block in blocks if "threads: share_of_cores" in block}
+    sharing = {re.match(r"rule (\w+)", block)[1] for block in blocks if "threads: plan.cores_of" in block}
     assert {"train", "correct_archive", "profile_learner"} <= sharing
     assert sharing <= set(named)
 

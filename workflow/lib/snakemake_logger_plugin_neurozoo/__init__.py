@@ -18,7 +18,6 @@ from snakemake_interface_logger_plugins.common import LogEvent
 
 TRAINING = ("train", "train_archive")  # rules whose end is worth a line; `neurozoo_train` if the project is a module
 BAR = 24  # characters
-USUAL = "were not present when the DAG was created"  # training makes result.json, which another rule can make, too
 SETTINGS = "settings have changed"
 REASONS = {  # Snakemake's, which list all files and settings, in a few words
     "Forced execution": "forced",
@@ -88,7 +87,7 @@ class LogHandler(LogHandlerBase):
         """Shows a record, or counts it."""
         try:
             event = getattr(record, "event", None)
-            if self._shows_all or (record.levelno >= logging.WARNING and USUAL not in record.getMessage()):
+            if self._shows_all or record.levelno >= logging.WARNING:
                 self._say(self.format(record))
             elif event == LogEvent.JOB_INFO and self._is_plan:
                 self._plan(record)

@@ -1,0 +1,280 @@
+"""Everything around Snakemake's rules: checks before it plans anything, and what the rules ask of a plan.
+
+Snakemake itself is not imported. The rules hand over its `workflow`, so that all of this can be tested without it.
+"""
+
+import contextlib
+import functools
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from neurozoo.agents.tags import parse_tag
+from neurozoo.algorithms.spec import Need
+from neurozoo.compute.interruption import TIME_IS_UP
+from neurozoo.compute.slurm import check_scheduler, end_leftover_jobs
+from neurozoo.errors import plain_errors
+from neurozoo.native.image import check_image
+from neurozoo.networks.catalogue import check_layer
+from neurozoo.plan.changes import outlook, runs_to_train, unseen_changes
+from neurozoo.plan.comparable import played_differently
+from neurozoo.plan.config_files import check_config_file
+from neurozoo.plan.configuration import check_config
+from neurozoo.plan.missing_packages import missing_packages
+from neurozoo.plan.named_files import check_container, check_folders, check_folders_on_storage, check_named_files
+from neurozoo.plan.planned_runs import (
+    PlannedRun,
+    check_new_run,
+    import_choices,
+    imported_runs,
+    labels_of_runs,
+    needs_of_run,
+    planned_runs,
+    run_resources,
+    run_settings,
+    runs_of_game,
+    start_files,
+)
+from neurozoo.plan.run_targets import check_run_targets, runs_of_targets
+from neurozoo.plan.targets import check_targets
+from neurozoo.plan.tried_environments import try_environments
+from neurozoo.records.kept_result import keep_result
+
+Wildcards = Any  # Snakemake's; anything that `dict` takes
+
+
+def check_config_files(workflow: Any) -> None:
+    """Checks the configurations before Snakemake reads them: it names no line, and takes the last of two equal keys.
+
+    Args:
+        workflow: Snakemake's.
+
+    Raises:
+        SystemExit: As `prepare`.
+    """
+    with _sentences(workflow):
+        for path in (workflow.overwrite_configfiles or ["config.yaml"]) if _is_started_by_user(workflow) else ():
+            if not str(path).endswith(".json"):
+                check_config_file(path)
+
+
+def prepare(
+    workflow: Any,
+    config: dict,
+    *,
+    get_parser: Callable[[], Any],
+    notify: Callable[[str], object],
+) -> "Plan":
+    """Checks what the user wrote before Snakemake reads any rule, and fills in defaults.
+
+    Args:
+        workflow: Snakemake's.
+        config: What the user wrote; becomes what `check_config` returns.
+        get_parser: Makes the parser of Snakemake's command line.
+        notify: Gets sentences for the user that are no reason to stop.
+
+    Returns:
+        What the rules ask.
+
+    Raises:
+        SystemExit: There is a mistake; after a sentence, around which Snakemake would put tracebacks.
+    """
+    # Signals before a time limit go to all processes of a job: training handles them, and Snakemake must survive them.
+    if threading.current_thread() is threading.main_thread():
+        for number in TIME_IS_UP:
+            signal.signal(number, signal.SIG_IGN)
+    notify = notify if workflow.is_main_process else lambda sentence: None  # not again in every job
+    with _sentences(workflow):
+        check_image()
+        source = ", ".join(map(str, workflow.configfiles)) or "The configuration"
+        config.update(check_config(config, source=source))
+        plan = Plan(workflow, config, targets=_targets(workflow, get_parser))
+        for sentence in plan._check():
+            notify(sentence)
+    return plan
+
+
+def _is_started_by_user(workflow: Any) -> bool:
+    """Returns whether files and targets are the user's: not in jobs, nor as a module of another workflow."""
+    return workflow.is_main_process and len(workflow.modifier_stack) == 1
+
+
+def _sentences(workflow: Any) -> contextlib.AbstractContextManager:
+    """Ends the process with a sentence if the user can fix an error; of a job, Snakemake shows the error."""
+    return plain_errors() if workflow.is_main_process else contextlib.nullcontext()
+
+
+def _in_a_sentence(method: Callable) -> Callable:
+    """Makes a method of `Plan` end the process as `prepare` does."""
+
+    @functools.wraps(method)
+    def call(self: "Plan", *arguments: Any) -> Any:
+        with _sentences(self._workflow):
+            return method(self, *arguments)
+
+    return call
+
+
+def _targets(workflow: Any, get_parser: Callable[[], Any]) -> list[str]:
+    """Returns the targets of the command line, which Snakemake does not know yet while rules are read."""
+    if not _is_started_by_user(workflow) or Path(sys.argv[0]).name not in ("snakemake", "__main__.py"):
+        return []
+    return get_parser().parse_args(sys.argv[1:]).targets
+
+
+class Plan:
+    """What the rules ask of a configuration. Functions that end in `_of` take Snakemake's wildcards.
+
+    Attributes:
+        runs: The planned runs.
+        imported: The imported genomes, as runs.
+        labels: What the settings of runs are called.
+    """
+
+    def __init__(self, workflow: Any, config: Mapping, *, targets: Iterable[str]):
+        self.runs = planned_runs(config)
+        self.imported = imported_runs(config)
+        self.labels = labels_of_runs(config)
+        self._workflow = workflow
+        self._config = config
+        self._targets = list(targets)
+        self._results = Path(config["pathvars"]["results"])
+
+    def _check(self) -> Iterator[str]:
+        """Looks for what a plan can go wrong with outside of the configuration; yields what does not stop it."""
+        workflow, config = self._workflow, self._config
+        methods = {method.name for method in workflow.deployment_settings.deployment_method}
+        if "APPTAINER" in methods:
+            check_container(config["container"])
+        if not _is_started_by_user(workflow):
+            return
+        has_files_here = not workflow.storage_settings.default_storage_provider
+        check_named_files(config, with_starts=has_files_here)
+        check_folders(self._folders(), are_needed=False)
+        if not has_files_here:
+            check_folders_on_storage(config["pathvars"])
+        elif not methods:  # jobs in environments, containers and clouds bring packages of their own
+            yield from filter(None, [missing_packages(config)])
+            yield from try_environments(config)
+        yield from filter(None, [played_differently(config)])
+        if has_files_here:
+            yield from filter(None, [unseen_changes(config, self.runs)])
+
+    @_in_a_sentence
+    def check_targets(self) -> None:
+        """Suggests other names for targets that no rule makes or no run can have; to be called after all rules."""
+        rules = list(self._workflow.rules)
+        prefix = str(self._workflow.inputfile("file")).removesuffix("file")  # of copies of files on S3; else ""
+        check_targets(
+            self._files(),
+            is_made=lambda path: any(rule.is_producer(prefix + path) for rule in rules),
+            products=[str(file).removeprefix(prefix) for rule in rules for file in rule.output],
+            rules=[rule.name for rule in rules],
+        )
+        check_run_targets(self._config, self._files())
+
+    @_in_a_sentence
+    def check_start(self) -> None:
+        """Checks folders and the scheduler before jobs start, and ends jobs that a killed Snakemake has left."""
+        executor = self._workflow.executor_plugin.name
+        check_folders(self._folders())
+        check_scheduler(executor, getattr(self._workflow.executor_settings, "submit_cmd", None))
+        end_leftover_jobs(self._workflow.workdir_init, has_to_answer=executor == "slurm")
+
+    @_in_a_sentence
+    def runs_of(self, wildcards: Wildcards) -> list[PlannedRun]:
+        """Returns the planned and imported runs that play a game; there have to be some."""
+        return runs_of_game(self._config, wildcards["game"])
+
+    def labels_of(self, wildcards: Wildcards) -> dict[str, str]:
+        """Returns what the settings of a game's runs are called."""
+        return {run: label for run, label in self.labels.items() if run.split("/")[1] == wildcards["game"]}
+
+    @_in_a_sentence
+    def import_of(self, wildcards: Wildcards) -> dict:
+        """Returns the source of an imported run, which the configuration has to have."""
+        return import_choices(self._config, **wildcards)
+
+    @_in_a_sentence
+    def settings_of(self, wildcards: Wildcards) -> dict:
+        """Returns the settings of a run."""
+        return run_settings(self._config, **wildcards)
+
+    @_in_a_sentence
+    def resources_of(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Returns what a run requests from the scheduler."""
+        return run_resources(self._config, **wildcards)
+
+    @_in_a_sentence
+    def tag_of(self, wildcards: Wildcards) -> str:
+        """Returns a tag, which has to be valid."""
+        return parse_tag(wildcards["tag"]).text
+
+    @_in_a_sentence
+    def model_with_layer_of(self, wildcards: Wildcards) -> str:
+        """Returns a run's frozen model, which has to have a layer."""
+        check_layer(wildcards["model"], wildcards["layer"])
+        return "<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras"
+
+    @_in_a_sentence
+    def needs_of(self, wildcards: Wildcards) -> tuple[Need, ...]:
+        """Returns what must be built before a run is trained."""
+        check_new_run(self._config, self._folder_of(wildcards), **wildcards)
+        return needs_of_run(self._config, **wildcards)
+
+    @_in_a_sentence
+    def starts_of(self, wildcards: Wildcards) -> list[str]:
+        """Returns the files that a run starts from, such as the agent and the generator of an archive."""
+        return start_files(self._config, **wildcards)
+
+    @_in_a_sentence
+    def outlook_of(self, wildcards: Wildcards) -> str:
+        """Returns what a plan says of a run whose settings have changed: that it goes on, or starts anew."""
+        if not self._workflow.dryrun:
+            return ""
+        return outlook(self._config, self._folder_of(wildcards), **wildcards)
+
+    @_in_a_sentence
+    def keep_result_of(self, wildcards: Wildcards) -> str:
+        """Keeps a run's earlier result, and returns nothing: Snakemake asks just before it deletes outputs."""
+        if self._workflow.is_main_process and not self._workflow.dryrun:
+            keep_result(self._folder_of(wildcards))
+        return ""
+
+    def backup_of(self, wildcards: Wildcards) -> str:
+        """Returns where a run's state is kept besides, if results are on S3, whose jobs may lose their disk."""
+        storage = self._workflow.storage_settings
+        if storage.default_storage_provider != "s3":
+            return ""
+        return os.path.join(storage.default_storage_prefix, self._folder_of(wildcards), "backup")
+
+    def cores_of(self, wildcards: Wildcards) -> int:
+        """Returns the cores of each run if all that are wanted and not finished run side by side on this machine.
+
+        On a cluster, Snakemake knows of no cores, and the profile sets them.
+        """
+        cores = self._workflow.resource_settings.cores or 1
+        return max(1, cores // self._runs_side_by_side) if cores > 1 else 1
+
+    @functools.cached_property
+    def _runs_side_by_side(self) -> int:
+        """The number of runs that are not finished: of those that targets name, or of all; 1 if all are."""
+        wanted = runs_of_targets(self._config, self._targets)
+        with _sentences(self._workflow):
+            return max(1, len(runs_to_train(self._config, self.runs if wanted is None else wanted)))
+
+    def _folder_of(self, wildcards: Wildcards) -> Path:
+        return self._results.joinpath("runs", *(wildcards[name] for name in ("algo", "game", "model", "run")))
+
+    def _files(self) -> list[str]:
+        """Returns the targets that are no names of rules."""
+        return [target for target in self._targets if not self._workflow.is_rule(target)]
+
+    def _folders(self) -> list[Path]:
+        """Returns the folders of planned runs and of the wanted files."""
+        runs = [self._results / "runs" / run.name for run in (*self.runs, *self.imported)]
+        return [self._results, *runs, *(Path(file).parent for file in self._files())]
