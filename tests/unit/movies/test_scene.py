@@ -3,7 +3,6 @@ import itertools
 import numpy as np
 import pytest
 from neurozoo.agents.frozen import open_frozen
-from neurozoo.errors import NeurozooError
 from neurozoo.movies.activation_movie import render_activation_movie
 from neurozoo.movies.activations import WatchedRollout
 from neurozoo.movies.scene import Scene, SceneLayout, places_on
@@ -191,16 +190,3 @@ def test_places_are_those_of_the_movie_of_that_size_only(frozen_folder):
         assert [place.name for place in places] == names
         assert all(place.box[0] + place.box[2] <= width for place in places)
     assert places_on(frozen, screen_shape=SCREEN, width=1280, height=1000, steps=9) == ()
-
-
-@pytest.mark.parametrize(
-    ("choice", "message"),
-    [
-        ({"layout": "wyde"}, "layout 'wyde' is unknown; did you mean 'wide'"),
-        ({"theme": "dork"}, "theme 'dork' is unknown; did you mean 'dark'"),
-        ({"rows": 719}, "rows of a movie should be 720 or 1080, but is 719"),
-    ],
-)
-def test_unknown_looks_are_refused(frozen_folder, rollout_file, tmp_path, choice, message):
-    with pytest.raises(NeurozooError, match=message):
-        render_activation_movie(frozen_folder("small"), rollout_file("small"), tmp_path / "x.mp4", **choice)
