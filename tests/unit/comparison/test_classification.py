@@ -215,7 +215,6 @@ def test_observations_of_different_kinds_are_refused_and_screens_are_not(run_fol
         ({"by": "algos"}, "class 'algos' is unknown; did you mean 'algo'"),
         ({"source": "frame"}, "did you mean 'frames'"),
         ({"by": "model"}, "at least two classes to tell apart by 'model', but all runs are of 'small'"),
-        ({"epochs": 0}, "needs epochs >= 1, .* but got epochs=0"),
         ({"seed": 2**32}, "seed of a classification should be from 0 to 4294967295, but is 4294967296"),
         ({}, "at least 50 different records"),
     ],

@@ -2,8 +2,9 @@ import itertools
 
 import numpy as np
 import pytest
-from neurozoo.agents.frozen import open_frozen
-from neurozoo.errors import NeurozooError
+from neurozoo.agents.frozen import FrozenModel, LayerRecord, open_frozen
+from neurozoo.environments.layouts import any_layout_of
+from neurozoo.environments.protocols import protocol_of
 from neurozoo.movies.activation_movie import render_activation_movie
 from neurozoo.movies.activations import WatchedRollout
 from neurozoo.movies.scene import Scene, SceneLayout, places_on
@@ -54,23 +55,23 @@ def test_the_game_is_at_least_three_times_as_wide_and_twice_as_high_as_on_the_co
     np.testing.assert_array_equal(shown, step.screen.repeat(2, axis=0).repeat(3, axis=1))
 
 
-def test_no_layer_is_drawn_over_another_or_beyond_the_frame():
-    from neurozoo.agents.frozen import FrozenModel, LayerRecord
-    from neurozoo.environments.layouts import any_layout_of
-    from neurozoo.environments.protocols import protocol_of
+def frozen_of(layers, *, game="frostbite", states=()):
+    """A frozen model of layers (name, kind, shape, activation, cycles) with 18 actions, without weights."""
+    records = tuple(LayerRecord(*layer, layer[0], "", "") for layer in layers)
+    actions = tuple(f"ACTION_{number}" for number in range(18))
+    return FrozenModel(None, game, "deep", "ga", 1, protocol_of(game), actions, records, state_shapes=states)
 
+
+def test_no_layer_is_drawn_over_another_or_beyond_the_frame():
     for name in sorted(set(ARCHITECTURES) - {"mujoco"}):  # it plays vectors only, with the layers of dense_tanh
         game = "maze" if name == "maze_recurrent" else "frostbite"
-        protocol = protocol_of(game)
-        layout = any_layout_of(game, name, protocol)
+        layout = any_layout_of(game, name, protocol_of(game))
         layers = []
         for placed in layout.layers:
             shape = placed.out_shape if placed.out_shape[:2] != (1, 1) else placed.out_shape[2:]
             each = placed.layer
-            layers.append(LayerRecord(each.name, each.kind, shape, each.activation, each.cycles, each.name, "", ""))
-        states = getattr(layout, "state_shapes", ())
-        actions = tuple(f"ACTION_{number}" for number in range(18))
-        frozen = FrozenModel(None, game, name, "ga", 1, protocol, actions, tuple(layers), state_shapes=states)
+            layers.append((each.name, each.kind, shape, each.activation, each.cycles))
+        frozen = frozen_of(layers, game=game, states=getattr(layout, "state_shapes", ()))
         for rows in (720, 1080):
             boxes = [place.box for place in SceneLayout(frozen, screen_shape=SCREEN, rows=rows).places]
             for (left, _, width, _), (after, *_) in itertools.pairwise(boxes):
@@ -83,15 +84,9 @@ def test_no_layer_is_drawn_over_another_or_beyond_the_frame():
 
 @pytest.mark.parametrize(("convolutions", "has_notes"), [(4, True), (5, False), (7, False)])
 def test_the_maps_of_many_layers_can_be_seen(convolutions, has_notes):
-    from neurozoo.agents.frozen import FrozenModel, LayerRecord
-    from neurozoo.environments.protocols import protocol_of
-
-    shapes = [(f"conv{number + 1}", "conv", (10, 10, 64)) for number in range(convolutions)]
-    shapes += [("fc", "dense", (256,)), ("out", "dense", (18,))]
-    layers = tuple(LayerRecord(name, kind, shape, "relu", 1, name, "", "") for name, kind, shape in shapes)
-    actions = tuple(f"ACTION_{number}" for number in range(18))
-    frozen = FrozenModel(None, "frostbite", "deep", "ga", 1, protocol_of("frostbite"), actions, layers)
-    layout = SceneLayout(frozen, screen_shape=SCREEN)
+    layers = [(f"conv{number + 1}", "conv", (10, 10, 64), "relu", 1) for number in range(convolutions)]
+    layers += [("fc", "dense", (256,), "relu", 1), ("out", "dense", (18,), "relu", 1)]
+    layout = SceneLayout(frozen_of(layers), screen_shape=SCREEN)
     assert layout.has_notes == has_notes
     boxes = [place.box for place in layout.places]
     assert min(width for _, _, width, _ in boxes) > 25
@@ -191,16 +186,3 @@ def test_places_are_those_of_the_movie_of_that_size_only(frozen_folder):
         assert [place.name for place in places] == names
         assert all(place.box[0] + place.box[2] <= width for place in places)
     assert places_on(frozen, screen_shape=SCREEN, width=1280, height=1000, steps=9) == ()
-
-
-@pytest.mark.parametrize(
-    ("choice", "message"),
-    [
-        ({"layout": "wyde"}, "layout 'wyde' is unknown; did you mean 'wide'"),
-        ({"theme": "dork"}, "theme 'dork' is unknown; did you mean 'dark'"),
-        ({"rows": 719}, "rows of a movie should be 720 or 1080, but is 719"),
-    ],
-)
-def test_unknown_looks_are_refused(frozen_folder, rollout_file, tmp_path, choice, message):
-    with pytest.raises(NeurozooError, match=message):
-        render_activation_movie(frozen_folder("small"), rollout_file("small"), tmp_path / "x.mp4", **choice)

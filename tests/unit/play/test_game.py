@@ -187,13 +187,8 @@ def test_a_long_delay_is_only_partly_caught_up_with(folder):
 
 
 def test_what_cannot_be_played_is_refused(folder, tmp_path):
-    for choices, message in (
-        ({"games": 0}, "got games=0, seed=0"),
-        ({"seed": -1}, "got games=1, seed=-1"),
-        ({"epsilon": 1.5}, "action_noise should be a probability from 0 to 1"),
-    ):
-        with pytest.raises(NeurozooError, match=message):
-            played(folder, {}, **choices)
+    with pytest.raises(NeurozooError, match="action_noise should be a probability from 0 to 1"):
+        played(folder, {}, epsilon=1.5)
     with pytest.raises(NeurozooError, match=r"model\.json is missing"):
         played(tmp_path, {})
 

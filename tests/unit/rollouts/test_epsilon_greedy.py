@@ -120,9 +120,6 @@ def test_the_same_game_may_be_chance_where_actions_are_drawn(short, monkeypatch)
     ("choices", "answer"),
     [
         ({"epsilon": 1.5}, r"epsilon should be a probability from 0 to 1, but is 1\.5\."),
-        ({"episodes": 0}, "episodes >= 1, .* but episodes is 0, steps None and seed 0"),
-        ({"steps": 0}, "steps >= 1 .* but episodes is 30, steps 0 and seed 0"),
-        ({"seed": -1}, "seed >= 0, but episodes is 30, steps None and seed -1"),
         ({"sticky_probability": 2.0}, r"sticky_probability should be a probability from 0 to 1, but is 2\.0\."),
         ({"protocols": ["machado"]}, "did you mean 'machado2018'"),
         ({"protocols": ["hard_maze"]}, "'breakout' cannot be played under the protocol 'hard_maze'"),

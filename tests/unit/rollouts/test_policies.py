@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from neurozoo.agents.frozen import open_frozen
 from neurozoo.environments import make_world
-from neurozoo.movies.activation_movie import render_activation_movie
 from neurozoo.rollouts.epsilon_greedy import play_epsilon_greedily
 from neurozoo.rollouts.perturbations import ACTION, Perturbation
 from neurozoo.rollouts.player import Player, default_epsilon
@@ -112,11 +111,3 @@ def test_a_test_adds_no_random_actions_to_drawn_ones(policy_folder, frozen_folde
     record = play_epsilon_greedily(policy_folder(), tmp_path / "test.json", episodes=1, steps=1)
     assert record["epsilon"] == 0.0
     assert json.loads((tmp_path / "test.json").read_text())["tests"][0]["episodes"]
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_a_movie_shows_memory_and_policy(policy_folder, rollout_of, tmp_path, decode, model):
-    movie = render_activation_movie(policy_folder(model), rollout_of(model), tmp_path / "movie.mp4", terminal="lines")
-    assert movie.frames == 30
-    frames, _ = decode(tmp_path / "movie.mp4")
-    assert len(frames) == 30

@@ -80,7 +80,5 @@ def test_what_cannot_be_measured_is_refused(frozen_folder, tmp_path):
         measured("shuntin", tmp_path)
     with pytest.raises(NeurozooError, match=r"plays 'breakout'\. Robustness is tested"):
         measured(frozen_folder("small"), tmp_path)
-    with pytest.raises(NeurozooError, match="at least one world of one width, but got 0"):
-        measured("random", tmp_path, worlds=0)
     with pytest.raises(NeurozooError, match="max_width of the river crossing task should be 0 to 4, but got 5"):
         measured("random", tmp_path, widths=[5], worlds=1)

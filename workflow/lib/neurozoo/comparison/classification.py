@@ -91,17 +91,12 @@ def classify_states(
             files.
 
     Raises:
-        NeurozooError: A name is unknown, a number is out of range, there are fewer than two classes, a class has too
-            few records, or observations are of different kinds.
+        NeurozooError: A name is unknown, there are fewer than two classes, a class has too few records, or
+            observations are of different kinds.
     """
     for kind, name, allowed in (("class", by, BY), ("source of states", source, SOURCES)):
         if name not in allowed:
             raise unknown_name(kind, name, allowed)
-    if epochs < 1 or replications < 1 or not 0 < confidence < 1:
-        raise NeurozooError(
-            "A classification needs epochs >= 1, replications >= 1 and a confidence between 0 and 1, but got "
-            f"epochs={epochs}, replications={replications}, confidence={confidence}."
-        )
     if not 0 <= seed < SEEDS:
         raise NeurozooError(f"The seed of a classification should be from 0 to {SEEDS - 1}, but is {seed}.")
     check_formats(figures)

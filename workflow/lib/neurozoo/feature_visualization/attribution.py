@@ -58,14 +58,11 @@ def integrated_gradients(
         points: Number of gradients.
 
     Raises:
-        NeurozooError: The network has no such output, its outputs also depend on earlier actions, or `points` is below
-            1.
+        NeurozooError: The network has no such output, or its outputs also depend on earlier actions.
     """
     import keras
     import tensorflow as tf
 
-    if points < 1:
-        raise NeurozooError(f"The path should have at least 1 point, but has {points}.")
     if wrong := [output for output in outputs if not 0 <= output < len(frozen.actions)]:
         raise NeurozooError(f"{frozen.title} has outputs 0 to {len(frozen.actions) - 1}, but got {wrong[0]}.")
     model = frozen.activations_model([frozen.layers[-1].name])

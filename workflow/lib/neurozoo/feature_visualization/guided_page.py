@@ -42,8 +42,8 @@ def write_guided_page(
     The `.html` has all its pictures inside. At most so many `filters` are shown per layer; 4 as in the original.
 
     Raises:
-        NeurozooError: The network has no convolution, the agent does not see pictures, `filters` is below 1, or the
-            rollout comes from another agent.
+        NeurozooError: The network has no convolution, the agent does not see pictures, or the rollout comes from
+            another agent.
     """
     frozen = check_pictures(open_frozen(frozen_folder))
     layers = [layer for layer in frozen.layers if layer.kind in CONVOLUTIONS]

@@ -1,6 +1,6 @@
 """The layers of a frozen model, and models that stop at one of them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -66,12 +66,10 @@ def choose_channels(channels: int | Sequence[int], layer: LayerRecord) -> list[i
     """Returns the channels, or units of a dense layer, to show: the first n for a number n, or the named ones.
 
     Raises:
-        NeurozooError: A channel does not exist, or the number is below 1.
+        NeurozooError: A channel does not exist.
     """
     known = layer.shape[-1]
     if isinstance(channels, int):
-        if channels < 1:
-            raise NeurozooError(f"The number of channels to show should be at least 1, but is {channels}.")
         return list(range(min(channels, known)))
     if wrong := [channel for channel in channels if not 0 <= channel < known]:
         raise NeurozooError(f"The layer {layer.name!r} has channels 0 to {known - 1}, but got {wrong[0]}.")
@@ -132,16 +130,16 @@ def model_to(
     import keras
 
     whole = frozen.activations_model([layer.name])
-    functions = {"plain": keras.activations.relu, "guided": _guided_relu(), "rescued": _rescued_relu()}
+    function = {"guided": _relu_with(_guided), "rescued": _relu_with(_rescued)}.get(relu, keras.activations.relu)
 
     def rewired(old: "keras.Layer") -> "keras.Layer":
         if isinstance(old, keras.layers.ReLU):
-            return keras.layers.Activation(functions[relu], name=old.name)
+            return keras.layers.Activation(function, name=old.name)
         new = old.__class__.from_config(old.get_config())
         if old.name == layer.keras_layer and stops == "before":
             new.activation = keras.activations.linear
         elif getattr(old, "activation", None) is keras.activations.relu:
-            new.activation = functions[relu]
+            new.activation = function
         return new
 
     model = keras.models.clone_model(whole, clone_function=rewired)
@@ -149,30 +147,27 @@ def model_to(
     return keras.Model(model.input, model.get_layer(layer.keras_layer).output)
 
 
-def _guided_relu():
+def _relu_with(gradient: Callable) -> Callable:
+    """Returns a ReLU with another derivative: a function of its inputs and of the signal that comes back."""
     import tensorflow as tf
 
     @tf.custom_gradient
-    def guided_relu(inputs):
-        def gradient(signal):
-            return tf.where((inputs > 0) & (signal > 0), signal, tf.zeros_like(signal))
+    def relu(inputs):
+        return tf.nn.relu(inputs), lambda signal: gradient(inputs, signal)
 
-        return tf.nn.relu(inputs), gradient
-
-    return guided_relu
+    return relu
 
 
-def _rescued_relu():
+def _guided(inputs, signal):
     import tensorflow as tf
 
-    @tf.custom_gradient
-    def rescued_relu(inputs):
-        def gradient(signal):  # of a loss: a negative one wakes the unit
-            through = tf.where(inputs > 0, signal, tf.zeros_like(signal))
-            waking = tf.where((inputs > 0) | (signal < 0), signal, tf.zeros_like(signal))
-            axes = list(range(1, inputs.shape.rank))
-            return tf.where(tf.reduce_any(through != 0, axes, keepdims=True), through, waking)
+    return tf.where((inputs > 0) & (signal > 0), signal, tf.zeros_like(signal))
 
-        return tf.nn.relu(inputs), gradient
 
-    return rescued_relu
+def _rescued(inputs, signal):  # the signal is of a loss: a negative one wakes the unit
+    import tensorflow as tf
+
+    through = tf.where(inputs > 0, signal, tf.zeros_like(signal))
+    waking = tf.where((inputs > 0) | (signal < 0), signal, tf.zeros_like(signal))
+    axes = list(range(1, inputs.shape.rank))
+    return tf.where(tf.reduce_any(through != 0, axes, keepdims=True), through, waking)

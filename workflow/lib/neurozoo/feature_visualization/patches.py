@@ -13,7 +13,6 @@ import numpy as np
 
 from neurozoo.agents.frozen import open_frozen
 from neurozoo.environments.observations import brightest
-from neurozoo.errors import NeurozooError
 from neurozoo.feature_visualization.layers import check_pictures, choose_channels, find_layer, position_of
 from neurozoo.feature_visualization.pictures import Row, blocks_within, newest_plane, side_by_side, write_sheet
 from neurozoo.feature_visualization.receptive_fields import receptive_field
@@ -75,13 +74,8 @@ def find_patches(
         short, which lie at least `distance` steps apart.
 
     Raises:
-        NeurozooError: The layer or a channel does not exist, a number is out of range, or the rollout comes from
-            another agent.
+        NeurozooError: The layer or a channel does not exist, or the rollout comes from another agent.
     """
-    if count < 1 or distance < 1 or seed < 0:
-        raise NeurozooError(
-            f"Patches need count >= 1, distance >= 1 and seed >= 0, but got {count}, {distance} and {seed}."
-        )
     frozen = open_frozen(frozen_folder)
     record = find_layer(frozen, layer)
     channels = choose_channels(record.shape[-1] if channels is None else channels, record)

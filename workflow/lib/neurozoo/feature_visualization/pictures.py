@@ -109,13 +109,7 @@ def draw_curve(values: np.ndarray, *, width: int = 120, height: int = 60) -> np.
 
 
 def write_sheet(
-    path: str | os.PathLike,
-    *,
-    title: str,
-    note: str,
-    rows: Sequence[Row],
-    headers: Sequence[str] = (),
-    blocks: int = 1,
+    path: str | os.PathLike, *, title: str, note: str, rows: Sequence[Row], headers: Sequence[str] = (), blocks: int = 1
 ) -> None:
     """Writes a PNG with a title, an explanation and rows of pictures; the same arguments give the same bytes.
 

@@ -15,9 +15,11 @@ from neurozoo.errors import NeurozooError
 from neurozoo.feature_visualization.layers import inputs_of, operation_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import keras
+
+# Kinds of operations, by their names in Keras, that keep every place; the second, of channels and by numbers.
+_POINTWISE = ("Activation", "ReLU", "BatchNormalization", "LayerNormalization", "Rescaling", "Add")
+_SELECTING_OR_SCALING = ("GetItem", "TrueDivide", "Divide", "Multiply")
 
 _Window = tuple[int, int, int]  # first and last pixel along an axis, and the stride
 
@@ -63,14 +65,6 @@ def receptive_field(frozen: FrozenModel, layer: LayerRecord) -> ReceptiveField:
     return ReceptiveField(size=(bottom - top + 1, right - left + 1), stride=(down, across), start=(top, left))
 
 
-def _selects_or_scales(
-    operation: "keras.Operation", tensor: "keras.KerasTensor", before: "Sequence[keras.KerasTensor]", axis: int
-) -> bool:
-    """Says whether an operation keeps every place along an axis: it takes some channels, or divides by a number."""
-    is_such = type(operation).__name__ in ("GetItem", "TrueDivide", "Divide", "Multiply")
-    return is_such and all(source.shape[axis] == tensor.shape[axis] for source in before)
-
-
 def _window(tensor: "keras.KerasTensor", axis: int, known: dict[tuple[int, int], _Window]) -> _Window:
     """Returns the first and last pixel that entry 0 of a tensor sees along an axis, and the stride to entry 1's."""
     import keras
@@ -78,12 +72,8 @@ def _window(tensor: "keras.KerasTensor", axis: int, known: dict[tuple[int, int],
     key = (id(tensor), axis)
     if key in known:
         return known[key]
-    before = inputs_of(tensor)
-    operation = operation_of(tensor)
-    pointwise = (
-        keras.layers.Activation, keras.layers.ReLU, keras.layers.BatchNormalization, keras.layers.LayerNormalization,
-        keras.layers.Rescaling,
-    )  # fmt: skip
+    before, operation = inputs_of(tensor), operation_of(tensor)
+    kind, is_as_large = type(operation).__name__, all(source.shape[axis] == tensor.shape[axis] for source in before)
     windows = [_window(source, axis, known) for source in before]
     if not before:
         window = (0, 0, 1)
@@ -95,11 +85,11 @@ def _window(tensor: "keras.KerasTensor", axis: int, known: dict[tuple[int, int],
         padding = max((math.ceil(size / step) - 1) * step + kernel - size, 0) if operation.padding == "same" else 0
         reach = kernel - 1 - padding // 2  # TensorFlow puts an odd row or column of padding at the end
         window = (first - stride * (padding // 2), last + stride * reach, stride * step)
-    elif isinstance(operation, (*pointwise, keras.layers.Add)) or _selects_or_scales(operation, tensor, before, axis):
+    elif kind in _POINTWISE or (kind in _SELECTING_OR_SCALING and is_as_large):
         window = (min(w[0] for w in windows), max(w[1] for w in windows), windows[0][2])
     else:
         raise NeurozooError(
-            f"The receptive field behind the Keras layer {operation.name!r} ({type(operation).__name__}) is unknown. "
+            f"The receptive field behind the Keras layer {operation.name!r} ({kind}) is unknown. "
             "Choose an earlier layer."
         )
     known[key] = window

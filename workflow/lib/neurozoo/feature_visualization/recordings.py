@@ -35,7 +35,7 @@ def open_recording(frozen: FrozenModel, path: str | os.PathLike) -> Iterator[Rol
 class Survey:
     """The values of every filter or unit at every step, before the activation function: arrays of (steps, channels).
 
-    `largest`, `smallest` and `mean` are those of the positions of a map, float32; `where_largest` and `where_smallest`
+    `largest` and `smallest` are those of the positions of a map, float32; `where_largest` and `where_smallest`
     are positions, row-major; 0 in a dense layer.
     """
 
@@ -43,7 +43,6 @@ class Survey:
     smallest: np.ndarray
     where_largest: np.ndarray
     where_smallest: np.ndarray
-    mean: np.ndarray
 
 
 def survey(frozen: FrozenModel, layer: LayerRecord, recording: RolloutFile) -> Survey:
@@ -56,8 +55,7 @@ def survey(frozen: FrozenModel, layer: LayerRecord, recording: RolloutFile) -> S
     def summarise(observations):
         values = model(observations, training=False)
         values = tf.reshape(values, (tf.shape(values)[0], -1, layer.shape[-1]))
-        ends = (tf.reduce_max(values, 1), tf.reduce_min(values, 1), tf.argmax(values, 1), tf.argmin(values, 1))
-        return (*ends, tf.reduce_mean(values, 1))
+        return tf.reduce_max(values, 1), tf.reduce_min(values, 1), tf.argmax(values, 1), tf.argmin(values, 1)
 
     seen = [[part.numpy() for part in summarise(tf.constant(block))] for (block,) in recording.blocks("observations")]
     return Survey(*(np.concatenate(parts) for parts in zip(*seen, strict=True)))
@@ -67,11 +65,9 @@ def choose_observations(recording: RolloutFile, at: Sequence[int] | None, count:
     """Returns the steps `at`, or `count` steps spread evenly over the recording if `at` is None, and what was seen.
 
     Raises:
-        NeurozooError: A step does not exist, or `count` is below 1.
+        NeurozooError: A step does not exist.
     """
     if at is None:
-        if count < 1:
-            raise NeurozooError(f"The number of observations to show should be at least 1, but is {count}.")
         steps = np.unique(np.arange(1, count + 1) * recording.steps // (count + 1)).tolist()
     elif wrong := [step for step in at if not 0 <= step < recording.steps]:
         raise NeurozooError(f"The rollout has steps 0 to {recording.steps - 1}, but got step {wrong[0]}.")

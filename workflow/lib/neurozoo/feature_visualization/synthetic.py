@@ -16,7 +16,7 @@ import numpy as np
 
 from neurozoo.agents.frozen import FrozenModel, LayerRecord, open_frozen, use_one_thread
 from neurozoo.environments.observations import brightest
-from neurozoo.errors import NeurozooError, unknown_name
+from neurozoo.errors import NeurozooError
 from neurozoo.feature_visualization import objectives
 from neurozoo.feature_visualization.layers import check_pictures, choose_channels, find_layer, model_to
 from neurozoo.feature_visualization.objectives import Objective
@@ -34,7 +34,6 @@ from neurozoo.feature_visualization.recordings import open_recording
 from neurozoo.files import open_file, written_whole
 from neurozoo.rollouts.rollout_files import RolloutFile
 
-FRAMES = ("all", "newest")
 SETTLING = 0.25  # share of the steps, at the end, without jitter
 CELL = 84  # approximate size of a plane, in pixels
 WIDTH = 1300  # approximate width of a sheet, in pixels
@@ -58,13 +57,13 @@ class Ascent:
         seed: Seed of the start and of the jitter.
 
     Raises:
-        NeurozooError: A value is out of range or unknown.
+        NeurozooError: A value is out of range.
     """
 
     steps: int = 256
     learning_rate: float | None = None
-    parameterisation: str = "pixel"
-    frames: str = "all"
+    parameterisation: Literal["pixel", "fourier", "cppn"] = "pixel"
+    frames: Literal["all", "newest"] = "all"
     jitter: int = 3
     total_variation: float = 0.0
     l1: float = 0.0
@@ -72,12 +71,6 @@ class Ascent:
     seed: int = 0
 
     def __post_init__(self):
-        for kind, value, allowed in (
-            ("parameterisation", self.parameterisation, PARAMETERISATIONS),
-            ("frames", self.frames, FRAMES),
-        ):
-            if value not in allowed:
-                raise unknown_name(kind, value, allowed)
         for name in ("total_variation", "l1", "l2", "jitter", "seed"):
             if getattr(self, name) < 0:
                 raise NeurozooError(f"{name} should be at least 0, but is {getattr(self, name)}.")
@@ -205,7 +198,7 @@ def draw_synthetic(
     *,
     layer: str,
     channels: int | Sequence[int] = 16,
-    objective: str = "channel",
+    objective: Literal["channel", "unit", "direction"] = "channel",
     position: tuple[int, int] | None = None,
     directions: np.ndarray | None = None,
     course: str | os.PathLike | None = None,
@@ -229,8 +222,6 @@ def draw_synthetic(
     Raises:
         NeurozooError: The layer, a channel or a setting does not exist, or the rollout comes from another agent.
     """
-    if objective not in objectives.OBJECTIVES:
-        raise unknown_name("objective", objective, objectives.OBJECTIVES)
     ascent = Ascent(**settings)
     frozen = check_pictures(open_frozen(frozen_folder))
     record = find_layer(frozen, layer)

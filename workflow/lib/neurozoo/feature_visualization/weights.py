@@ -9,7 +9,6 @@ import os
 import numpy as np
 
 from neurozoo.agents.frozen import open_frozen
-from neurozoo.errors import NeurozooError
 from neurozoo.feature_visualization.layers import find_convolution, kernel_of
 from neurozoo.feature_visualization.pictures import Row, blocks_within, channel_names, grey, side_by_side, write_sheet
 
@@ -24,13 +23,8 @@ def draw_weights(
     """Draws the kernels of a convolution: a row for each filter, a column for each of its input channels.
 
     Raises:
-        NeurozooError: The folder does not hold a frozen model, the layer is not one of its convolutions, or `filters`,
-            the number of filters to show, is below 1.
+        NeurozooError: The folder does not hold a frozen model, or the layer is not one of its convolutions.
     """
-    if filters is not None and filters < 1:
-        raise NeurozooError(
-            f"The number of filters to show should be at least 1, but is {filters}. Leave it out to show all."
-        )
     frozen = open_frozen(frozen_folder)
     record = find_convolution(frozen, layer)
     kernel = kernel_of(frozen, record)[..., :filters]

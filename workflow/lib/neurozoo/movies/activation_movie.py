@@ -11,18 +11,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from neurozoo.agents.frozen import FrozenModel, LayerRecord, open_frozen, use_one_thread
-from neurozoo.errors import NeurozooError, unknown_name
+from neurozoo.errors import unknown_name
 from neurozoo.movies.activations import WatchedRollout
 from neurozoo.movies.layer_picture import LayerPicture
 from neurozoo.movies.panels import Canvas
 from neurozoo.movies.scene import ROWS, Scene
-from neurozoo.movies.themes import THEMES, ThemeName
+from neurozoo.movies.themes import ThemeName
 from neurozoo.movies.video import video_written_whole
 from neurozoo.rollouts.progress import Progress
 from neurozoo.rollouts.rollout_files import open_rollout
-
-LayoutName = Literal["wide", "classic"]
-LAYOUTS: tuple[LayoutName, ...] = ("wide", "classic")
 
 
 @dataclass(frozen=True)
@@ -38,7 +35,7 @@ def render_activation_movie(
     rollout: str | os.PathLike,
     output: str | os.PathLike,
     *,
-    layout: LayoutName = "wide",
+    layout: Literal["wide", "classic"] = "wide",
     theme: ThemeName = "dark",
     rows: int = ROWS[0],
     fps: int = 60,
@@ -61,14 +58,8 @@ def render_activation_movie(
         terminal: See `Progress`.
 
     Raises:
-        NeurozooError: A file is missing, damaged or belongs to another model, a choice is unknown, ffmpeg failed, or
-            the disk is full.
+        NeurozooError: A file is missing, damaged or belongs to another model, ffmpeg failed, or the disk is full.
     """
-    for what, name, known in (("layout", layout, LAYOUTS), ("theme", theme, THEMES)):
-        if name not in known:
-            raise unknown_name(what, name, known)
-    if rows not in ROWS:
-        raise NeurozooError(f"rows of a movie should be {' or '.join(map(str, ROWS))}, but is {rows}.")
     frozen = open_frozen(frozen_folder)
 
     def lay_out(watched: WatchedRollout) -> Scene | Canvas:

@@ -31,12 +31,10 @@ def choose_generations(numbers: Sequence[int], *, count: int = 4, every: int | N
     There are `count`, evenly spread (1 takes only the last), or `every` n-th one.
 
     Raises:
-        NeurozooError: There are no generations, or a number is below 1.
+        NeurozooError: There are no generations.
     """
     if not numbers:
         raise NeurozooError("The run has no finished generation yet. Let it train until one is finished.")
-    if count < 1 or (every is not None and every < 1):
-        raise NeurozooError(f"count and every should be >= 1, but count is {count} and every is {every}.")
     if every is not None:
         return list(dict.fromkeys([*numbers[::every], numbers[-1]]))
     last = len(numbers) - 1
@@ -76,8 +74,7 @@ def film_generations(
         terminal: See `Progress`.
 
     Raises:
-        NeurozooError: The run has no genomes of its generations, a number is out of range, or freezing, recording or
-            filming fails.
+        NeurozooError: The run has no genomes of its generations, or freezing, recording or filming fails.
     """
     chosen = reports_of(run_dir, choose_generations(sorted(read_reports(run_dir)), count=count, every=every))
     lines, entries = [], []

@@ -82,8 +82,8 @@ def film_grid(
         terminal: See `Progress`.
 
     Raises:
-        NeurozooError: No rollout can be shown, there are several games, two rollouts are of the same agent, a number is
-            out of range, ffmpeg failed, or the disk is full.
+        NeurozooError: No rollout can be shown, there are several games, two rollouts are of the same agent, ffmpeg
+            failed, or the disk is full.
     """
     agents, problems = [], []
     for folder in run_dirs:

@@ -59,11 +59,8 @@ def video_written_whole(
         A function that takes a frame: uint8, shape (height, width, 3), or packed pixels, uint32, shape (height, width).
 
     Raises:
-        NeurozooError: `path` has another ending, `fps` is below 1, or ffmpeg is missing or failed; the message quotes
-            its last line.
+        NeurozooError: `path` has another ending, or ffmpeg is missing or failed; the message quotes its last line.
     """
-    if fps < 1:
-        raise NeurozooError(f"fps of a movie should be >= 1, but is {fps}.")
     if Path(path).suffix != ".mp4":
         raise NeurozooError(f"A movie should be written to an .mp4, but the file is {path}.")
     audio_in = [] if sound is None else ["-f", "u8", "-ar", str(sound_rate), "-ac", "1", "-i", os.fspath(sound)]

@@ -121,12 +121,7 @@ class Controls:
         return ("".join(directions) + ("fire" if "space" in held else "")).upper() or "NOOP"
 
     def wait(
-        self,
-        display: Display,
-        end: Callable[[], float],
-        *,
-        clock: Callable[[], float],
-        sleep: Callable[[float], None],
+        self, display: Display, end: Callable[[], float], *, clock: Callable[[], float], sleep: Callable[[float], None]
     ) -> None:
         """Reacts to the keys of a display until the time `end`, which they may change, or until the human quits."""
         while True:

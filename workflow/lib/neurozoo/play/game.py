@@ -62,11 +62,9 @@ def play_games(
         sleep: Waits for a number of seconds.
 
     Raises:
-        NeurozooError: The frozen model is missing or damaged, a number is out of range, or `is_manual` is set where the
-            environment has no joystick.
+        NeurozooError: The frozen model is missing or damaged, a probability is out of range, or `is_manual` is set
+            where the environment has no joystick.
     """
-    if games < 1 or seed < 0:
-        raise NeurozooError(f"Playing needs games >= 1 and seed >= 0, but got games={games}, seed={seed}.")
     frozen = open_frozen(frozen_folder)
     epsilon = default_epsilon(frozen) if epsilon is None else epsilon
     perturbation = Perturbation(action=epsilon, sticky_probability=sticky_probability)
@@ -117,15 +115,13 @@ class _GameLoop:
         self._slowness = 1.0 if is_atari else 1000 / STEPS_PER_SECOND / FIRST_DELAY
         self._world: World = world_of_agent(frozen, protocol)
         self._console: AtariEnvironment | None = None
-        self._names: Sequence[str]
+        self._names: Sequence[str] = frozen.actions
         if is_atari:
             full = replace(protocol, action_set="full")
             self._world = self._console = AtariEnvironment(frozen.game, full, is_heard=True)
             self._names = action_names(frozen.game, "full")
             codes = action_codes(frozen.game, "full")
             self._actions = [codes.index(code) for code in action_codes(frozen.game, protocol.action_set)]
-        else:
-            self._names = frozen.actions
         self._has_joystick = _has_joystick(frozen)
         self._due = clock()
         self._score = 0.0
@@ -145,7 +141,8 @@ class _GameLoop:
         self._score = reward = 0.0
         self._frame()
         while not world.is_done:
-            outputs, manual = player.decide(observation, reward).chosen, self._manual_action()
+            outputs = player.decide(observation, reward).chosen
+            manual = action_of(self._joystick(), self._names) if self._is_manual else None
             if manual is not None:
                 player.note_played(self._as_the_agents(manual))
             observation, reward = self._act(outputs, manual)
@@ -161,6 +158,9 @@ class _GameLoop:
             return manual
         return self._actions.index(manual) if manual in self._actions else 0
 
+    def _joystick(self) -> str:
+        return self._controls.joystick(self._clock())
+
     def _act(self, outputs: np.ndarray, manual: int | None) -> tuple[np.ndarray, float]:
         if self._console is not None:
             action = self._actions[largest(outputs)] if manual is None else manual
@@ -174,12 +174,6 @@ class _GameLoop:
     @property
     def _is_manual(self) -> bool:
         return self._controls.is_manual and self._has_joystick
-
-    def _manual_action(self) -> int | None:
-        """Returns the index of the human's action; a no-op if the environment lacks it, None if the agent plays."""
-        if not self._is_manual:
-            return None
-        return action_of(self._controls.joystick(self._clock()), self._names)
 
     def _frame(self, gained: float = 0.0) -> None:
         """Shows the current frame, reacts to keys, and waits until the frame's time is over."""
@@ -199,7 +193,7 @@ class _GameLoop:
 
     def _status(self) -> str:
         controls = self._controls
-        who = f"you: {controls.joystick(self._clock())}" if self._is_manual else "agent"
+        who = f"you: {self._joystick()}" if self._is_manual else "agent"
         facts = [self._frozen.game, f"score {number_label(self._score)}", who, f"{controls.delay} ms"]
         if self._console is not None:
             facts.append(f"volume {controls.volume}")

@@ -20,7 +20,7 @@ from neurozoo.environments.screen_shapes import aspect_of
 from neurozoo.errors import NeurozooError
 
 _SEQUENCES = {b"A": "up", b"B": "down", b"C": "right", b"D": "left"}  # arrow keys by the last byte of their sequence
-_END_OF_SEQUENCE = re.compile(rb"[@-~]")
+_KEY = re.compile(rb"\x1b[\[O][^@-~]*([@-~])|(\x1b)(?=[^\[O])|([^\x1b])")  # a sequence, an escape or another byte
 _NAMES = {b" ": "space", b"\r": "return", b"\n": "return"}
 _ENTER = "\x1b[?1049h\x1b[?25l\x1b[2J"  # alternate screen, hidden cursor, cleared
 _LEAVE = "\x1b[0m\x1b[?25h\x1b[?1049l"
@@ -41,24 +41,18 @@ class KeyReader:
             self._since = now
         self._pending += data
         keys = []
-        while self._pending:
-            first = self._pending[:1]
-            if first != b"\x1b":
-                keys.append(_NAMES.get(first) or first.decode("ascii", "replace").lower())
-                self._pending = self._pending[1:]
-            elif self._pending[1:2] in (b"[", b"O"):
-                end = _END_OF_SEQUENCE.search(self._pending, 2)
-                if end is None:
-                    if now - self._since > _ESCAPE_SECONDS:
-                        self._pending = b""  # an incomplete sequence
-                    break
-                keys.append(_SEQUENCES.get(end[0], ""))
-                self._pending = self._pending[end.end() :]
-            elif len(self._pending) > 1 or now - self._since > _ESCAPE_SECONDS:
+        while found := _KEY.match(self._pending):
+            sequence, escape, byte = found.groups()
+            if sequence:
+                keys.append(_SEQUENCES.get(sequence, ""))
+            elif escape:
                 keys.append("escape")
-                self._pending = self._pending[1:]
             else:
-                break
+                keys.append(_NAMES.get(byte) or byte.decode("ascii", "replace").lower())
+            self._pending = self._pending[found.end() :]
+        if self._pending and now - self._since > _ESCAPE_SECONDS:
+            keys.append("escape" if self._pending == b"\x1b" else "")  # an incomplete sequence is dropped
+            self._pending = b""
         return [key for key in keys if key]
 
 

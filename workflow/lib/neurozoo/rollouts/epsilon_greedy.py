@@ -66,15 +66,10 @@ def play_epsilon_greedily(
 
     Raises:
         NeurozooError: The folder holds no frozen model, the model does not fit its game, a protocol or an action rule,
-            or a number is out of range.
+            or a probability is out of range.
     """
     if epsilon is not None and not 0 <= epsilon <= 1:
         raise NeurozooError(f"epsilon should be a probability from 0 to 1, but is {epsilon}.")
-    if episodes < 1 or (steps is not None and steps < 1) or seed < 0:
-        raise NeurozooError(
-            "A test needs episodes >= 1, steps >= 1 (or none) and seed >= 0, but episodes is "
-            f"{episodes}, steps {steps} and seed {seed}."
-        )
     frozen = open_frozen(frozen_folder)
     epsilon = default_epsilon(frozen) if epsilon is None else epsilon
     perturbation = Perturbation(action=epsilon, sticky_probability=sticky_probability)

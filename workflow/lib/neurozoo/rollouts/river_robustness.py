@@ -2,6 +2,7 @@
 
 import csv
 import os
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -56,10 +57,8 @@ def measure_robustness(
         progress: Called with the number of worlds that were played and of all.
 
     Raises:
-        NeurozooError: There is no such agent, it does not play the river crossing task, or a number is out of range.
+        NeurozooError: There is no such agent, it does not play the river crossing task, or a width is out of range.
     """
-    if worlds < 1 or not widths:
-        raise NeurozooError(f"Robustness needs at least one world of one width, but got {worlds} of {list(widths)}.")
     name, protocol, choose = _agent(agent)
     outcomes: list[Outcome] = []
     seeds, report = world_seeds(worlds), []
@@ -112,14 +111,12 @@ def _agent(agent: str | os.PathLike) -> tuple[str, Protocol, Choose]:
 def _scripted(name: str) -> Choose:
     actions = np.eye(len(RIVER_ACTIONS), dtype=np.float32)
     random = np.random.default_rng(0)
-    agents: dict[int, Agent] = {}  # each world has an agent of its own, because agents remember their plan
+    # Each world has an agent of its own, because agents remember their plan.
+    agents: dict[int, Agent] = defaultdict(_SCRIPTED.get(name))
 
     def choose(worlds: Sequence[RiverCrossingWorld]) -> np.ndarray:
         if name == "random":
             return actions[random.integers(len(RIVER_ACTIONS), size=len(worlds))]
-        for world in worlds:
-            if id(world) not in agents:
-                agents[id(world)] = _SCRIPTED[name]()
         return actions[[agents[id(world)](world.river) for world in worlds]]
 
     return choose

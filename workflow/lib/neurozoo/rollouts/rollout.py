@@ -122,14 +122,8 @@ def record_rollout(
     try:
         with progress, closing(world), ExitStack() as files:
             folder, _ = files.enter_context(opened_parent(output, make=True))
-            records = _Records(
-                world,
-                frozen,
-                folder=reached(folder),
-                files=files,
-                is_noisy=observation_noise > 0,
-                is_streamlined=streamlined,
-            )
+            is_noisy = observation_noise > 0
+            records = _Records(world, frozen, reached(folder), files, is_noisy=is_noisy, is_streamlined=streamlined)
             if table is not None:
                 facts = {"agent": frozen.title, "protocol": asdict(protocol), "seed": seed}
                 facts |= {"perturbation": asdict(perturbation), "neurozoo": __version__}
@@ -165,14 +159,7 @@ class _Records:
     """
 
     def __init__(
-        self,
-        world: World,
-        frozen: FrozenModel,
-        *,
-        folder: Path,
-        files: ExitStack,
-        is_noisy: bool,
-        is_streamlined: bool,
+        self, world: World, frozen: FrozenModel, folder: Path, files: ExitStack, *, is_noisy: bool, is_streamlined: bool
     ):
         self.table: StepTable | None = None
         self._world, self._shape, self._is_continuous = world, frozen.shape, frozen.is_continuous

@@ -81,11 +81,8 @@ def open_rollout(path: str | os.PathLike, frozen: FrozenModel, *, max_steps: int
     """Opens a model's rollout with all its arrays, see `record_rollout`; only the first `max_steps`, or 0 for all.
 
     Raises:
-        NeurozooError: The file is missing, damaged or empty, its arrays do not have this model's shapes, or
-            `max_steps` is negative.
+        NeurozooError: The file is missing, damaged or empty, or its arrays do not have this model's shapes.
     """
-    if max_steps < 0:
-        raise NeurozooError(f"max_steps of a movie should be >= 0, but is {max_steps}. Use 0 for all steps.")
     with RolloutReader(path, keys=_shapes(frozen)) as reader:
         yield RolloutFile(reader, frozen, max_steps=max_steps)
 
