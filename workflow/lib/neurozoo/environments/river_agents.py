@@ -59,6 +59,7 @@ class ShuntingAgent:
         self._seen: tuple[bool, bytes] | None = None
 
     def __call__(self, river: RiverCrossing) -> int:
+        """Returns the action that leads uphill."""
         seen = (river.carries, river.grid.tobytes())
         if seen != self._seen:  # the landscape changes only with a stone or a new world
             self._seen = seen
@@ -99,6 +100,7 @@ class PlanningAgent:
         self._plan: list[int] = []
 
     def __call__(self, river: RiverCrossing) -> int:
+        """Returns the plan's next action."""
         if river.age == 0 or not self._plan:
             self._plan = plan_bridge(river) or [0]
         return self._plan.pop(0)
