@@ -6,7 +6,7 @@ from neurozoo.algorithms.neuroevolution.base import Starts
 from neurozoo.environments.episode_seeds import RANGES, draw_seed
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.genomes.genome import Genome
-from neurozoo.randomness import MAX_SEED, Purpose
+from neurozoo.randomness import MAX_SEED, Purpose, generator
 from neurozoo.rollouts.player import episode_starts
 
 SPLIT, SHARED = get_protocol("river_split"), get_protocol("river_fixed")
@@ -52,3 +52,10 @@ def test_runs_and_rollouts_take_their_seeds_from_there():
         assert len(set(seeds)) == 60
     found = episode_starts(SPLIT, seed=3)
     assert all(next(found)["seed"] >= RANGES["test"][0] for _ in range(60))
+
+
+def test_seeds_of_other_protocols_are_those_of_before():
+    starts = Starts((4, 2), get_protocol("machado2018"))
+    for n in range(10):
+        expected = int(generator((4, 2), Purpose.TEST_EPISODE, n).integers(MAX_SEED))
+        assert starts.episode(Genome(0), Purpose.TEST_EPISODE, n).seed == expected
