@@ -77,16 +77,6 @@ def test_a_world_has_the_published_counts_and_places(rules, width, water_columns
     assert on_something == 0 if rules is FIXED else 0.03 < on_something < 0.12  # about (17 + width) / 300 + 7 / 400
 
 
-def test_without_a_river_stones_may_stand_in_the_column_of_the_river():
-    assert any((draw_world(0, SplitMix64(seed), FIXED)[0][14] == STONE).any() for seed in range(20))
-
-
-def test_traps_stand_on_both_banks():
-    grids = np.array([draw_world(3, SplitMix64(seed), FIXED)[0] for seed in range(200)])
-    assert (grids[:, :14] == TRAP).any()
-    assert (grids[:, 17:] == TRAP).any()
-
-
 def test_the_worlds_are_a_function_of_seed_attempt_and_level():
     def worlds(agent_seed):
         generator = np.random.default_rng(agent_seed)
@@ -182,29 +172,6 @@ def test_stay_and_use_hands_works_under_fixed_rules_and_is_stay_under_faithful_o
         river.step(HANDS + STAY)
         assert river.carries == carries
         assert river.grid[5, 5] == (EMPTY if carries else STONE)
-
-
-def test_action_9_equals_action_0_under_faithful_rules():
-    generator = np.random.default_rng(0)
-    actions = generator.integers(18, size=150)
-    actions[::3] = 0
-    ends = []
-    for stay in (0, 9):
-        river = RiverCrossing(FAITHFUL)
-        river.reset(seed=3)
-        seen = []
-        for action in np.where(actions == 0, stay, actions):
-            if not river.is_over:
-                river.step(int(action))
-            seen.append((river.column, river.row, river.carries, river.attempt, river.grid.tobytes()))
-        ends.append(seen)
-    assert ends[0] == ends[1]
-
-
-def test_standing_on_a_trap_kills():
-    river = river_with(FAITHFUL, cells=[(5, 5, TRAP)])
-    river.step(STAY)
-    assert river.cause == "trap"
 
 
 # ---- levels, attempts, fitness

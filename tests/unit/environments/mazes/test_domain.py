@@ -1,10 +1,7 @@
 import numpy as np
 import pytest
 from neurozoo.environments.level_domains import Play, check_agent, get_level_domain
-from neurozoo.environments.mazes.agents import WallFollower
-from neurozoo.environments.mazes.domain import _drawn
-from neurozoo.environments.mazes.endpoints import SIDE, find_endpoints
-from neurozoo.environments.mazes.simulator import play
+from neurozoo.environments.mazes.endpoints import SIDE
 from neurozoo.errors import NeurozooError
 
 MAZE = get_level_domain("maze")
@@ -18,57 +15,6 @@ def random_levels(count, seed=0):
 
 def rngs(count):
     return [np.random.default_rng(number) for number in range(count)]
-
-
-def slow_evaluation(level, settings, rng):
-    """Ten copies in lock-step, one step at a time, as the description has it."""
-    walls = level == 1
-    endpoints = find_endpoints(walls[None])
-    drawn = rng.integers(4, size=(settings.num_envs, settings.num_episodes))
-    if settings.shares_first_direction:
-        drawn[:, 0] = 0
-    ways = []
-    for direction in range(4):
-        walks = play(WallFollower(), walls[None], endpoints.start, endpoints.goal, np.array([direction]), rng)
-        ways.append(walks.cells[0, : walks.lengths[0]].tolist())
-    occupancy, lengths, repeats = np.zeros(256), [], []
-    episode, at = [0] * settings.num_envs, [0] * settings.num_envs
-    while len(lengths) < settings.num_episodes:
-        for copy in range(settings.num_envs):
-            way = ways[drawn[copy, episode[copy]]]
-            occupancy[way[at[copy]]] += 1
-            at[copy] += 1
-        for copy in range(settings.num_envs):
-            way = ways[drawn[copy, episode[copy]]]
-            if at[copy] == len(way):
-                if len(lengths) < settings.num_episodes:
-                    lengths.append(len(way))
-                    repeats.append(len(way) - len(set(way)))
-                episode[copy], at[copy] = episode[copy] + 1, 0
-    return {
-        "path_length": np.sum(lengths) / settings.num_episodes,
-        "repeated_visits": np.sum(repeats) / settings.num_episodes,
-        "explored": (occupancy > 0).sum() / endpoints.reachable[0],
-    }, occupancy / settings.num_episodes
-
-
-@pytest.mark.parametrize("shares", [True, False])
-@pytest.mark.parametrize("episodes", [7, 50])
-def test_an_evaluation_equals_ten_copies_that_are_stepped_one_by_one(episodes, shares):
-    settings = Play(agent="wall_follower", num_episodes=episodes, shares_first_direction=shares)
-    levels = random_levels(12)
-    found = MAZE.evaluate(levels, settings, rngs(12))
-    for number, level in enumerate(levels):
-        values, occupancy = slow_evaluation(level, settings, np.random.default_rng(number))
-        for name, value in values.items():
-            assert found.values[name][number] == np.float32(value)
-        np.testing.assert_array_equal(found.occupancy[number].reshape(256), occupancy.astype(np.float32))
-
-
-def test_ties_are_won_by_the_first_copies():
-    counts, cut = _drawn(np.full(4, 10), Play(agent="", num_episodes=3, num_envs=2), np.random.default_rng(0))
-    assert counts.sum() == 3
-    assert [steps for _, steps in cut] == [10]  # the second copy's second episode ends with the first copy's
 
 
 def test_fixed_episodes_do_not_favour_short_ones():

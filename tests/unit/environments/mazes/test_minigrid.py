@@ -1,7 +1,6 @@
 """The simulator against MiniGrid, whose rules it has (arXiv:2306.13831)."""
 
 import numpy as np
-import pytest
 from minigrid.core.grid import Grid
 from minigrid.core.mission import MissionSpace
 from minigrid.core.world_object import Goal, Wall
@@ -36,22 +35,30 @@ class MiniGridMaze(MiniGridEnv):
         self.mission = "find the goal"
 
 
-@pytest.mark.parametrize("number", range(6))
-def test_an_episode_is_that_of_minigrid_step_by_step(number):
-    level = draw_level(np.random.default_rng(number), PHASES[number % 2])
-    theirs = MiniGridMaze(level)
-    seen, _ = theirs.reset()
-    start = (np.array([each]) for each in (level.start, level.goal, level.direction))
-    ours = MazeEpisodes(level.walls[None], *start)
-    rng, is_over, is_cut = np.random.default_rng(100 + number), False, False
-    while not (is_over or is_cut):
-        np.testing.assert_array_equal(ours.image[0], seen["image"])
-        assert ours.direction[0] == seen["direction"]
+def test_episodes_side_by_side_are_those_of_minigrid_step_by_step():
+    levels = [draw_level(np.random.default_rng(number), PHASES[number % 2]) for number in range(6)]
+    walls, *places = (
+        np.array([getattr(level, name) for level in levels]) for name in ("walls", "start", "goal", "direction")
+    )
+    ours, theirs = MazeEpisodes(walls, *places), [MiniGridMaze(level) for level in levels]
+    seen = [each.reset()[0] for each in theirs]
+    rng, solved = np.random.default_rng(100), 0
+    while len(ours) and ours.steps < TIME_LIMIT:
+        for image, direction, each in zip(ours.image, ours.direction, seen, strict=True):
+            np.testing.assert_array_equal(image, each["image"])
+            assert direction == each["direction"]
         # 3 to 5 pick up, drop and toggle, which do nothing here; 6 means done
-        action = int(rng.choice(7, p=[0.2, 0.2, 0.52, 0.02, 0.02, 0.02, 0.02]))
-        seen, reward, is_over, is_cut, _ = theirs.step(action)
-        assert ours.step(np.array([action]))[0] == is_over
-        assert reward == pytest.approx(float(reward_at(ours.steps)) if is_over else 0)
-        column, row = theirs.agent_pos
-        assert ours.cell[0] == (row - 1) * SIDE + column - 1
-    assert is_over or ours.steps == TIME_LIMIT == 648
+        actions = rng.choice(7, p=[0.2, 0.2, 0.52, 0.02, 0.02, 0.02, 0.02], size=len(ours))
+        is_over = ours.step(actions)
+        outcomes = [each.step(int(action)) for each, action in zip(theirs, actions, strict=True)]
+        assert [terminated for _, _, terminated, _, _ in outcomes] == is_over.tolist()
+        assert [truncated for _, _, _, truncated, _ in outcomes] == [ours.steps == TIME_LIMIT == 648] * len(ours)
+        rewards = [reward for _, reward, *_ in outcomes]
+        np.testing.assert_allclose(rewards, np.where(is_over, reward_at(ours.steps), 0))
+        cells = [(row - 1) * SIDE + column - 1 for column, row in (each.agent_pos for each in theirs)]
+        assert ours.cell.tolist() == cells
+        ours.keep(~is_over)
+        going = np.flatnonzero(~is_over).tolist()
+        theirs, seen = [theirs[number] for number in going], [outcomes[number][0] for number in going]
+        solved += is_over.sum()
+    assert solved > 0

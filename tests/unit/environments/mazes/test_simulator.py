@@ -4,7 +4,6 @@ from neurozoo.environments.mazes.agents import WallFollower
 from neurozoo.environments.mazes.endpoints import SIDE, find_endpoints
 from neurozoo.environments.mazes.simulator import (
     FORWARD,
-    NUM_ACTIONS,
     TIME_LIMIT,
     TURN_LEFT,
     TURN_RIGHT,
@@ -14,74 +13,6 @@ from neurozoo.environments.mazes.simulator import (
 )
 
 AHEAD = {0: (1, 0), 1: (0, 1), 2: (-1, 0), 3: (0, -1)}  # (column, row)
-
-
-class Twin:
-    """One episode, written down as the description says it: an 18 x 18 grid with a ring of walls, cell by cell."""
-
-    def __init__(self, walls, start, goal, direction):
-        self.grid = [[2] * 18 for _ in range(18)]  # [column][row]
-        for row in range(SIDE):
-            for column in range(SIDE):
-                self.grid[column + 1][row + 1] = 2 if walls[row, column] else 1
-        self.grid[goal % SIDE + 1][goal // SIDE + 1] = 8
-        self.position = [start % SIDE + 1, start // SIDE + 1]
-        self.direction, self.steps = direction, 0
-
-    def image(self):
-        ahead, right = AHEAD[self.direction], AHEAD[(self.direction + 1) % 4]
-        image = np.zeros((5, 5, 3), int)
-        for i in range(5):
-            for j in range(5):
-                column = self.position[0] + ahead[0] * (4 - j) + right[0] * (i - 2)
-                row = self.position[1] + ahead[1] * (4 - j) + right[1] * (i - 2)
-                inside = 0 <= column < 18 and 0 <= row < 18
-                kind = self.grid[column][row] if inside else 2
-                image[i, j] = kind, {1: 0, 2: 5, 8: 1}[kind], 0
-        return image
-
-    def step(self, action):
-        self.steps += 1
-        if action == 0:
-            self.direction = (self.direction - 1) % 4
-        elif action == 1:
-            self.direction = (self.direction + 1) % 4
-        elif action == 2:
-            ahead = [p + d for p, d in zip(self.position, AHEAD[self.direction], strict=True)]
-            kind = self.grid[ahead[0]][ahead[1]]
-            if kind != 2:
-                self.position = ahead
-            return kind == 8
-        return False
-
-
-def episodes_in(walls, direction):
-    endpoints = find_endpoints(walls)
-    return endpoints, MazeEpisodes(walls, endpoints.start, endpoints.goal, direction)
-
-
-def test_random_walks_equal_those_of_a_slow_twin_step_by_step():
-    rng = np.random.default_rng(1)
-    count = 10
-    walls = rng.random((count, SIDE, SIDE)) < np.linspace(0, 0.5, count)[:, None, None]
-    direction = np.arange(count) % 4
-    endpoints, episodes = episodes_in(walls, direction)
-    twins = [Twin(*each) for each in zip(walls, endpoints.start, endpoints.goal, direction, strict=True)]
-    seen_goal = ended = 0
-    for _ in range(300):
-        image = episodes.image
-        for twin, shown, cell, looks in zip(twins, image, episodes.cell, episodes.direction, strict=True):
-            np.testing.assert_array_equal(shown, twin.image())
-            assert (cell, looks) == ((twin.position[1] - 1) * SIDE + twin.position[0] - 1, twin.direction)
-            seen_goal += (shown == 8).any()
-        actions = rng.choice(NUM_ACTIONS, size=len(episodes), p=[0.15, 0.15, 0.6, 0.025, 0.025, 0.025, 0.025])
-        solved = episodes.step(actions)
-        assert solved.tolist() == [twin.step(action) for twin, action in zip(twins, actions, strict=True)]
-        ended += solved.sum()
-        episodes.keep(~solved)
-        twins = [twin for twin, done in zip(twins, solved, strict=True) if not done]
-    assert seen_goal > 20
-    assert ended > 0
 
 
 @pytest.mark.parametrize("direction", range(4))

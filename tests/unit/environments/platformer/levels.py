@@ -1,6 +1,7 @@
 """Levels that several tests play."""
 
 import numpy as np
+from neurozoo.environments.platformer.tiles import ALPHABET
 
 BUTTONS = {"L": 1, "R": 2, "D": 4, "S": 8, "J": 16}
 
@@ -15,6 +16,11 @@ def flat(edits: str = "") -> np.ndarray:
         top, bottom = map(int, rows.split("-"))
         level[top : bottom + 1, left : right + 1] = ord(edit[0])
     return level
+
+
+def level_of(edits: str = "") -> np.ndarray:
+    """The level `flat` as numbers of tiles."""
+    return np.array([[ALPHABET.index(chr(tile)) for tile in row] for row in flat(edits)], np.uint8)
 
 
 def decisions(program: str, *, length: int = 700) -> np.ndarray:

@@ -11,18 +11,9 @@ from neurozoo.environments.platformer.acceptance import judge, pipe_widths
 from neurozoo.environments.platformer.generator import Generator
 from neurozoo.environments.platformer.tiles import ALPHABET, PIPE
 
-from .levels import flat
+from .levels import level_of
 
 PROJECT = Path(__file__).parents[4]
-
-
-@pytest.fixture(autouse=True)
-def library(ops, monkeypatch):
-    monkeypatch.chdir(ops.parents[2])
-
-
-def level_of(edits: str = "") -> np.ndarray:
-    return np.array([[ALPHABET.index(chr(tile)) for tile in row] for row in flat(edits)], np.uint8)
 
 
 def test_pipes_are_as_wide_as_their_runs_in_rows():

@@ -10,11 +10,6 @@ from .levels import flat, hilly
 from .twin import Twin
 
 
-@pytest.fixture(autouse=True)
-def library(ops, monkeypatch):
-    monkeypatch.chdir(ops.parents[2])
-
-
 @pytest.mark.parametrize(
     "edits",
     [

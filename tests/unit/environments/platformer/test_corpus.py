@@ -14,11 +14,6 @@ SHARES = {
 }  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def library(ops, monkeypatch):
-    monkeypatch.chdir(ops.parents[2])
-
-
 @pytest.fixture(scope="module")
 def windows():
     return draw_windows(np.random.default_rng(0), 3000)

@@ -5,21 +5,12 @@ import pytest
 from neurozoo.environments.level_domains import Play, get_level_domain
 from neurozoo.environments.platformer.domain import BUDGETS, PlatformerDomain
 from neurozoo.environments.platformer.simulator import play
-from neurozoo.environments.platformer.tiles import ALPHABET, from_text, to_characters
+from neurozoo.environments.platformer.tiles import ALPHABET, to_characters
 
-from .levels import flat
+from .levels import level_of
 
 MARIO = get_level_domain("mario")
 FIVE = Play(agent="a_star", num_episodes=5)
-
-
-@pytest.fixture(autouse=True)
-def library(ops, monkeypatch):
-    monkeypatch.chdir(ops.parents[2])
-
-
-def level_of(edits: str = "") -> np.ndarray:
-    return from_text("\n".join(row.tobytes().decode() for row in flat(edits)))
 
 
 def evaluated(*levels, seed=0):

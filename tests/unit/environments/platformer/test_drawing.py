@@ -1,21 +1,11 @@
 """Pictures show what is where, and nothing that is not."""
 
 import numpy as np
-import pytest
 from neurozoo.environments.platformer.drawing import draw_level, draw_tick, draw_way
 from neurozoo.environments.platformer.simulator import KINDS, play, replay
 from neurozoo.environments.platformer.tiles import ALPHABET, BRICK, GROUND, from_text, to_characters, to_text
 
-from .levels import decisions, flat
-
-
-@pytest.fixture(autouse=True)
-def library(ops, monkeypatch):
-    monkeypatch.chdir(ops.parents[2])
-
-
-def level_of(edits: str = "") -> np.ndarray:
-    return from_text("\n".join(row.tobytes().decode() for row in flat(edits)))
+from .levels import decisions, level_of
 
 
 def tile_at(picture, row, column):

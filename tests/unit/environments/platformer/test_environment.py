@@ -22,11 +22,6 @@ NAME, GAME = "neurozoo/Platformer-v0", "gym.Platformer-v0"
 RUN = list(ACTIONS).index("RIGHT+SPEED")
 
 
-@pytest.fixture(autouse=True)
-def library(ops, monkeypatch):
-    monkeypatch.chdir(ops.parents[2])
-
-
 @pytest.fixture
 def made(tmp_path):
     """Makes an environment of one level with edits."""

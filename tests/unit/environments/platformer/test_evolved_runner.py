@@ -17,11 +17,6 @@ from neurozoo.networks.numpy_networks import dense_network
 PROTOCOL = protocol_of(GAME)
 
 
-@pytest.fixture(autouse=True)
-def library(ops, monkeypatch):
-    monkeypatch.chdir(ops.parents[2])
-
-
 @pytest.fixture(scope="module")
 def layout():
     return layout_of(GAME, "simple", PROTOCOL)

@@ -27,13 +27,7 @@ def is_for_test(seed: int) -> bool:
 
 
 def draw_seed(random: np.random.Generator, purpose: Purpose, protocol: Protocol) -> int:
-    """Draws the seed of an episode: any, or one of its purpose's own range if the protocol splits them.
-
-    Args:
-        random: Random numbers; one is drawn.
-        purpose: What the episode is for.
-        protocol: How it is played.
-    """
+    """Draws the seed of an episode, with one random number: any, or of its purpose's own range if these are split."""
     if protocol.seeds == "split":
         return int(random.integers(*RANGES[_PARTS.get(purpose, "training")]))
     return int(random.integers(MAX_SEED))

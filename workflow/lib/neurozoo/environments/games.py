@@ -140,12 +140,7 @@ def _unknown_game(game: object, games: tuple[str, ...]) -> NeurozooError:
 
 
 def check_played(game: str, learner: str, worlds: Collection[str]) -> str:
-    """Returns `game` if it is valid and a learner plays its kind of environment.
-
-    Args:
-        game: Name of the game.
-        learner: Name of the algorithm, for the message.
-        worlds: Kinds of environments that it plays, as `world_of` names them.
+    """Returns `game` if it is valid and a learner plays its kind of environment, of which `worlds` has the names.
 
     Raises:
         NeurozooError: The game is unknown, or no setting lets the learner play it.

@@ -62,17 +62,15 @@ class GymnasiumWorld(SingleFrameWorld):
     def _draw(self) -> np.ndarray | None:
         try:
             picture = np.asarray(self._environment.render(), np.uint8)
+            if picture.ndim == 2 or picture.shape[2:] == (1,):  # grey
+                picture = np.repeat(picture.reshape(*picture.shape[:2], 1), 3, axis=2)
+            if picture.ndim != 3 or picture.shape[2] != 3:
+                raise ValueError(f"render should give a picture of shape (height, width, 3), but gives {picture.shape}")
         except Exception as error:  # packages and graphics drivers are missing, and each library raises its own kind
             self._can_draw = False
             _say_black(self.game, f"{type(error).__name__}: {error}")
             return None
-        if picture.ndim == 2 or picture.shape[2:] == (1,):  # grey
-            picture = np.repeat(picture.reshape(*picture.shape[:2], 1), 3, axis=2)
-        if picture.ndim == 3 and picture.shape[2] == 3:
-            return picture
-        self._can_draw = False
-        _say_black(self.game, f"render should give a picture of shape (height, width, 3), but gives {picture.shape}")
-        return None
+        return picture
 
     def _start(self, seed: int, noops: int) -> None:
         self._seed = seed

@@ -217,10 +217,7 @@ def get_protocol(name: str, **choices: Unpack[ProtocolChoices]) -> Protocol:
 def protocol_of(game: str, name: str | None = None, **choices: Unpack[ProtocolChoices]) -> Protocol:
     """Returns the protocol of a game.
 
-    Args:
-        game: Game id.
-        name: Protocol; None for the default, such as `uber2018` for Atari games.
-        choices: See `ProtocolChoices`.
+    Without a name it is the default, such as `uber2018` for Atari games. The choices are `ProtocolChoices`.
 
     Raises:
         NeurozooError: The game, the protocol or a choice is unknown, or they do not fit together.

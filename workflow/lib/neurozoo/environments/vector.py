@@ -14,7 +14,7 @@ from neurozoo.environments.protocols import Protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.randomness import MAX_SEED
 
-SeedOf = Callable[[int, int], int]  # from the index of an environment and the number of its episode to its seed
+SeedOf = Callable[[int, int], int]  # from environment and episode
 
 
 class Step(NamedTuple):
@@ -93,7 +93,7 @@ class AtariVectorEnvironment(VectorEnvironment):
         protocol: How episodes are played.
         count: Number of environments, below called num_envs.
         threads: Threads of the emulators.
-        seed_of: See `SeedOf`.
+        seed_of: Function from the index of an environment and the number of its episode to the episode's seed.
         ops: The op library; None for ale-py's.
 
     Raises:

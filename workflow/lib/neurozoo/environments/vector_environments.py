@@ -26,7 +26,7 @@ def make_vector_environment(
         protocol: How episodes are played.
         count: Number of environments.
         threads: Threads of emulators.
-        seed_of: See `SeedOf`.
+        seed_of: Function from the index of an environment and the number of its episode to the episode's seed.
         ops: The op library, which plays Atari games faster; None to do without.
         curriculum: What mazes of the training are like; None for those of tests.
 

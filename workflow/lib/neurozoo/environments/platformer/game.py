@@ -14,16 +14,10 @@ TICKS_PER_SECOND = 24
 class PlatformerGame:
     """A game in a level. Every press plays the whole game again, which takes less than 1 us for each tick of it.
 
-    Args:
-        level: uint8, shape (16, 56), numbers of tiles.
-        ops: The op library.
+    `level` is uint8, shape (16, 56), numbers of tiles; `now` is the newest tick, and `finish_column` where it is won.
 
     Raises:
         NeurozooError: The op library is missing or does not fit.
-
-    Attributes:
-        now: The newest tick of the game.
-        finish_column: Where the level is won.
     """
 
     def __init__(self, level: np.ndarray, *, ops: str | os.PathLike = OPS) -> None:
