@@ -103,7 +103,7 @@ def test_a_state_of_one_continues_in_the_other_with_any_number_of_threads(ops):
     play_both(back, ours, steps=10)
 
 
-def test_arrays_of_steps_before_keep_their_content(ops):
+def test_earlier_arrays_keep_their_content(ops):
     environment = vector("breakout", STICKY, ops=ops)
     before = environment.stacks
     content = before.copy()

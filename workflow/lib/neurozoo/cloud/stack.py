@@ -118,11 +118,7 @@ def bring_up(plan: Plan, *, say: Say, dry_run: bool = False) -> None:
 
 
 def show_status(name: str | None, *, region: str | None, say: Say) -> None:
-    """Says what there is, and what runs. Without a name or region it is the stack that `cloud up` has made from here.
-
-    Raises:
-        NeurozooError: AWS refuses or does not answer.
-    """
+    """Says what there is, and what runs. Without name or region it is the stack that `cloud up` has made from here."""
     name, region = _chosen(name, region)
     client = aws_client("cloudformation", region=region)
     found = _stack(client, name)

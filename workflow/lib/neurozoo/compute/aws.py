@@ -47,9 +47,6 @@ def aws_errors(failure: str) -> Iterator[None]:
 
     Args:
         failure: What failed, as the beginning of the message: "The stack neurozoo cannot be read".
-
-    Raises:
-        NeurozooError: The block raised an error of boto3.
     """
     with needing("cloud", "AWS"):
         from boto3.exceptions import S3UploadFailedError

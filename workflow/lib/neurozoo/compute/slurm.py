@@ -20,9 +20,6 @@ def check_scheduler(executor: str, submit_command: str | None = None) -> None:
     Args:
         executor: Name of Snakemake's executor. Those of neither scheduler are left alone.
         submit_command: What the executor `cluster-generic` submits jobs with. Only the project's own is checked.
-
-    Raises:
-        NeurozooError: This machine has no `sbatch` or `qsub`.
     """
     command = {"slurm": "sbatch", "sge": "qsub"}
     profile = "sge" if executor == "cluster-generic" and str(submit_command).endswith(GRID_ENGINE) else executor

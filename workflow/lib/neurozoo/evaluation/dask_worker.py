@@ -155,9 +155,6 @@ def play_parts(
 
     Returns:
         The number, score, steps, frames, seconds, sign score and behaviour of each episode.
-
-    Raises:
-        NeurozooError: A file is missing on this node, or a genome does not fit.
     """
     with _evaluator_of(job) as evaluator:
         results = evaluator.play(parents, reference, {part.number: part.episode(parents) for part in parts})

@@ -145,9 +145,6 @@ def play_part(
 
     Returns:
         The seconds that it took, and the outcomes by number.
-
-    Raises:
-        NeurozooError: A file is missing on this node.
     """
     name, how, draw = shared
     agent = Path(how.agent)

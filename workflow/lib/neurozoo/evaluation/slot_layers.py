@@ -2,7 +2,7 @@
 
 Values have shape (slots, batch, height, width, channels) or (slots, batch, units). Each slot has its own weights and
 its own batch of observations, so a layer is a batched matrix product. The code uses `keras.ops` and runs on TensorFlow
-and JAX. `neurozoo.networks.description` defines the layers.
+and JAX. `neurozoo.networks.layers` defines the layers.
 """
 
 from collections.abc import Callable, Mapping

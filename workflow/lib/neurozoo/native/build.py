@@ -44,12 +44,6 @@ def fetch_ale(
 
     A container image of the project brings it.
 
-    Args:
-        output: Where the package (11 MB) is to appear.
-        log: File for pip's messages.
-        sha256: What the package must hash to.
-        pip_options: Further options of `pip download`.
-
     Raises:
         NeurozooError: pip could not download it, or the hash is wrong; nothing appears at `output` then.
     """

@@ -201,9 +201,6 @@ def architecture_digest(name: str, *, with_start: bool = False) -> str:
     Args:
         name: The network.
         with_start: Whether its initial weights count, too: to a training they matter, to trained weights they do not.
-
-    Raises:
-        NeurozooError: The network is unknown.
     """
     left_out = _OF_NAMES if with_start else (*_OF_NAMES, *_OF_START)
     described = _described(get_architecture(name), left_out)

@@ -195,9 +195,6 @@ class Layout:
 
         Returns:
             (mean, variance) by layer name, float32, shape (units,): over batch and space, or batch for dense layers.
-
-        Raises:
-            NeurozooError: The reference batch is missing or has a wrong shape.
         """
         model = self.keras_model(theta, reference)
         names = [layer.name for layer in self.network.layers if layer.normalisation]

@@ -42,14 +42,10 @@ def is_plain(network: Network) -> bool:
 
 
 def plain_network(layout: Layout, theta: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """Returns a function from one observation to outputs. Sums have another order than in the op.
+    """Returns a function from one observation to outputs, for a network that `is_plain`.
 
-    Args:
-        layout: Of a network that `is_plain`.
-        theta: float32, shape (parameters,).
-
-    Returns:
-        A function from float32, shape (height, width, channels), to float32, shape (outputs,).
+    Sums have another order than in the op. Observations are float32, shape (height, width, channels), and outputs
+    float32, shape (outputs,).
     """
     arrays = layout.split(theta)
 

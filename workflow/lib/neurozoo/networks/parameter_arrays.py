@@ -11,21 +11,12 @@ TRUNCATED = 2.0  # initial weights lie within this many standard deviations
 
 
 class ParameterArray(NamedTuple):
-    """One array of a layer's parameters.
+    """One array of a layer's parameters."""
 
-    Attributes:
-        layer: Name of the layer with the weights.
-        part: `w` (weights), `u` (weights from the LSTM's own output) or `b` (biases); of layer normalisation `gain` or
-            `offset`.
-        shape: Its shape, as in Keras.
-        bound: Initial values: standard deviation of a truncated normal distribution; for the LSTM, the bound of a
-            uniform one; for gains and offsets, what they start with; 0 for biases.
-    """
-
-    layer: str
-    part: str
-    shape: tuple[int, ...]
-    bound: float
+    layer: str  # name of the layer with the weights
+    part: str  # w(eights), weights u from the LSTM's own output, or b(iases); of layer normalisation `gain` or `offset`
+    shape: tuple[int, ...]  # as in Keras
+    bound: float  # standard deviation of the initial values (LSTM: bound of uniform ones); else what they start with
 
     @property
     def name(self) -> str:
