@@ -8,9 +8,9 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
-from neurozoo.agents.frozen import FORMAT
 from neurozoo.environments.observations import observation_shape
 from neurozoo.environments.protocols import protocol_of
+from neurozoo.records.format import FORMAT
 
 RIVER = "river_crossing"
 
