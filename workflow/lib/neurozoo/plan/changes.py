@@ -60,7 +60,7 @@ def changed_settings(
     settings = settings_of_run(config, algo=algo, game=game, model=model, run=run)
     now = asdict(settings)
     if "protocol" in now:  # a record names the game's own, too
-        now["protocol"] = get_algorithm(algo).describe_protocol(game, settings)["name"]
+        now["protocol"] = settings.describe_protocol(game)["name"]
     both = {name: [recorded[name], now[name]] for name in now if name in recorded}
     plain = json.loads(json.dumps(both, default=str, skipkeys=True))  # a record may hold what somebody wrote
     return [Change(name, *values) for name, values in plain.items() if values[0] != values[1]]

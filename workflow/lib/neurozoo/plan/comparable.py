@@ -53,10 +53,8 @@ def _ways(config: Mapping) -> dict[str, dict[Way, list[str]]]:
         for member in members_of(experiment):
             settings = settings_of(spec.name, member)
             for game in experiment["games"]:
-                records = {
-                    "protocol_record": dict(spec.describe_protocol(game, settings)),
-                    "evaluation_record": spec.evaluation_record(game, settings),
-                }
+                records = settings.records(game)
+                del records["settings_record"]
                 way = tuple(facts_of(records).items())
                 found.setdefault(game, {}).setdefault(way, []).append(spec.name)
     return found

@@ -13,9 +13,8 @@ from typing import Any
 from neurozoo.agents.agent import IMPORTED
 from neurozoo.algorithms.agent_names import called, label_with_name
 from neurozoo.algorithms.registry import ALGORITHMS, get_algorithm
-from neurozoo.algorithms.run_settings import PROTOCOL_CHOICES
+from neurozoo.algorithms.run_settings import PROTOCOL_CHOICES, Need
 from neurozoo.algorithms.settings import resolve_settings
-from neurozoo.algorithms.spec import Need
 from neurozoo.compute.dask_settings import ClusterSettings
 from neurozoo.environments.games import trust_module_of
 from neurozoo.environments.observations import ObservationShape, observation_shape
@@ -208,7 +207,7 @@ def runs_with_layer(config: Mapping, layer: str) -> list[PlannedRun]:
 def classified_games(config: Mapping) -> list[str]:
     """Lists the compared games in which a classifier has something to tell apart, such as two algorithms.
 
-    PPO and PQN are two algorithms, too, although both are `impala`; see `AlgorithmSpec.called_by`.
+    PPO and PQN are two algorithms, too, although both are `impala`; see `AlgorithmSpec.also_called`.
 
     Args:
         config: As returned by `check_config`.
@@ -288,14 +287,7 @@ def planned_facts(config: Mapping, *, algo: str, game: str, model: str, run: int
     Returns:
         Texts by name, see `records.comparability.facts_of`.
     """
-    spec, settings = get_algorithm(algo), settings_of_run(config, algo=algo, game=game, model=model, run=run)
-    return facts_of(
-        {
-            "settings_record": spec.settings_record(settings),
-            "protocol_record": dict(spec.describe_protocol(game, settings)),
-            "evaluation_record": spec.evaluation_record(game, settings),
-        }
-    )
+    return facts_of(settings_of_run(config, algo=algo, game=game, model=model, run=run).records(game))
 
 
 def run_resources(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> dict[str, Any]:
@@ -308,13 +300,13 @@ def run_resources(config: Mapping, *, algo: str, game: str, model: str, run: int
         empty for none, and for runs that play on a GPU. `ranks`: the processes that the run consists of.
     """
     settings, spec = settings_of_run(config, algo=algo, game=game, model=model, run=run), ALGORITHMS[algo]
-    can_use_cluster = ("op" in spec.needs or spec.has_levels) and not spec.gpus(settings)
+    can_use_cluster = ("op" in spec.needs or spec.has_levels) and not settings.gpus
     cluster = ClusterSettings.of(config["distributed"]) if can_use_cluster else None
     return {
-        "memory": spec.memory(settings),
-        "gpus": spec.gpus(settings),
+        "memory": settings.memory,
+        "gpus": settings.gpus,
         "cluster": cluster.to_words() if cluster else "",
-        "ranks": spec.ranks(settings),
+        "ranks": settings.ranks,
     }
 
 
@@ -326,7 +318,7 @@ def start_files(config: Mapping, *, algo: str, game: str, model: str, run: int |
     Returns:
         Files, and for the folder of another run its checkpoint; empty for most runs.
     """
-    sources = get_algorithm(algo).start_sources(settings_of_run(config, algo=algo, game=game, model=model, run=run))
+    sources = settings_of_run(config, algo=algo, game=game, model=model, run=run).start_sources
     return [
         source if Path(source).suffix or Path(source).is_file() else f"{source.rstrip('/')}/checkpoint.npz"
         for source in sources
@@ -338,8 +330,8 @@ def needs_of_run(config: Mapping, *, algo: str, game: str, model: str, run: int 
 
     Arguments and errors are those of `run_settings`.
     """
-    spec, settings = get_algorithm(algo), settings_of_run(config, algo=algo, game=game, model=model, run=run)
-    return (*spec.needs, *spec.needs_besides(game, settings))
+    settings = settings_of_run(config, algo=algo, game=game, model=model, run=run)
+    return (*get_algorithm(algo).needs, *settings.needs_besides(game))
 
 
 def settings_of_run(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> Any:
@@ -361,7 +353,7 @@ def check_new_run(
     if choice is not config["algorithms"][algo] or config_of_run(run_dir).exists():
         return
     try:
-        get_algorithm(algo).check_fit(game, settings_of(algo, choice))
+        settings_of(algo, choice).check_game(game)
     except NeurozooError as error:
         raise NeurozooError(
             f"{algo}/{game}/{model}/{run} is in no experiment, so it has the preset {choice['preset']!r} of "

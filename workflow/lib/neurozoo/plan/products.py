@@ -55,7 +55,7 @@ def planned_products(config: Mapping) -> list[str]:
 
 def _of_planned(config: Mapping) -> list[str]:
     runs = planned_runs(config)
-    return [path for run in runs for file in ALGORITHMS[run.algo].products() for path in run_files(file, [run])]
+    return [path for run in runs for file in ALGORITHMS[run.algo].files for path in run_files(file, [run])]
 
 
 def _summaries(config: Mapping) -> list[str]:

@@ -33,7 +33,7 @@ def state_identity(spec: AlgorithmSpec, context: RunContext, of_session: Mapping
         of_session: `Session.identity`.
     """
     settings = context.settings
-    played = dict(spec.describe_protocol(context.game, settings))
+    played = settings.describe_protocol(context.game)
     identity = {**context.identity, **asdict(settings), **of_session, "protocol": played["name"], PROTOCOL: played}
     if spec.result == "network":
         identity[ARCHITECTURE] = architecture_digest(context.model, with_start=True)
@@ -54,21 +54,16 @@ def run_facts(spec: AlgorithmSpec, context: RunContext, identity: Mapping[str, o
         KEY: FORMAT,
         **identity,
         **{name: value for name, value in asdict(settings).items() if name not in identity},
-        "settings_record": _as_yaml(spec.settings_record(settings)),
-        "evaluation_record": spec.evaluation_record(context.game, settings),
+        **_as_yaml(settings.records(context.game)),
     }
 
 
-def result_facts(spec: AlgorithmSpec, context: RunContext) -> dict[str, object]:
-    """Returns what `result.json` says besides the result: what makes the run comparable with others.
-
-    Args:
-        spec: The algorithm.
-        context: The run.
-    """
+def result_facts(context: RunContext) -> dict[str, object]:
+    """Returns what `result.json` says besides the result: what makes the run comparable with others."""
+    records = context.settings.records(context.game)
     return {
-        "settings_hash": settings_hash(spec.settings_record(context.settings)),
-        "evaluation_record": spec.evaluation_record(context.game, context.settings),
+        "settings_hash": settings_hash(records["settings_record"]),
+        "evaluation_record": records["evaluation_record"],
     }
 
 

@@ -80,11 +80,13 @@ def make_context(
         if need in spec.needs and given is None:
             raise NeurozooError(f"{algo} needs the {need}, but none was given. Build it: make foundations")
     game, resolved = spec.check_game(game), resolve_settings(algo, preset="demo", overrides=settings)
-    spec.check_fit(game, resolved)
+    model = spec.check_variant(model)
+    resolved.check_game(game)
+    resolved.check_model(model)
     return RunContext(
         algo=algo,
         game=game,
-        model=spec.check_variant(model),
+        model=model,
         run=run,
         settings=resolved,
         run_dir=Path(run_dir),
@@ -130,7 +132,7 @@ def train(
     """
     check_image()
     spec = get_algorithm(context.algo)
-    count = spec.ranks(context.settings)
+    count = context.settings.ranks
     if count > context.ranks.size:
         spec.open_session(context)  # checks the input before anything is started
         train_in_ranks(context, count, terminal=terminal, keep_tags=keep_tags, tensorboard=tensorboard)
@@ -167,11 +169,11 @@ def _train_owned(
 ) -> None:
     spec, context, session, heartbeat = owned.spec, owned.context, owned.session, owned.heartbeat
     identity = state_identity(spec, context, session.identity)
-    budget = spec.budget(context.settings)
+    budget = context.settings.budget
     state = RunState(context.run_dir, identity=identity, budget=budget)
     _restore(session, state)
     heartbeat.continue_from(session.progress)
-    facts, about = {**run_facts(spec, context, identity), **provenance()}, result_facts(spec, context)
+    facts, about = {**run_facts(spec, context, identity), **provenance()}, result_facts(context)
     for path in (state.folder / "config.yaml", context.run_dir / "config.yaml"):
         write_text(path, yaml.safe_dump(facts, sort_keys=False))
     reporter = RunReporter(
@@ -273,7 +275,7 @@ class _Training:
         events: EventWriter,
     ) -> None:
         self._unit: Any = spec.budget_unit
-        self._budget = spec.budget(context.settings)
+        self._budget = context.settings.budget
         self._session = session
         self._watch = watch
         self._keeper = keeper

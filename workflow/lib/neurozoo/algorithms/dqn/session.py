@@ -7,7 +7,6 @@ from neurozoo.algorithms.dqn.learner import DeepQLearner
 from neurozoo.algorithms.learner_session import LearnerSession, find_ops
 from neurozoo.algorithms.results import NetworkResult
 from neurozoo.algorithms.session import RunContext
-from neurozoo.algorithms.spec import game_protocol
 from neurozoo.environments.layouts import layout_of
 from neurozoo.environments.protocols import check_engine
 
@@ -35,7 +34,7 @@ class DqnSession(LearnerSession):
 
     def __init__(self, context: RunContext) -> None:
         self._context = context
-        self._protocol = game_protocol(context.game, context.settings)
+        self._protocol = context.settings.game_protocol(context.game)
         check_engine(context.game, self._protocol, context.settings.engine)
         self._layout = layout_of(context.game, context.model, self._protocol)
         learner = DeepQLearner(

@@ -10,10 +10,8 @@ from neurozoo.algorithms.impala.remote_actor import act_for_a_learner
 from neurozoo.algorithms.learner_session import LearnerSession, find_ops
 from neurozoo.algorithms.results import NetworkResult
 from neurozoo.algorithms.session import RunContext
-from neurozoo.algorithms.spec import game_protocol
 from neurozoo.compute.mpi import Ranks
 from neurozoo.environments.layouts import keras_layout_of
-from neurozoo.environments.protocols import check_engine
 from neurozoo.environments.vector_environments import VectorEnvironment, make_vector_environment
 from neurozoo.errors import NeurozooError
 from neurozoo.native.processor import processor_flags
@@ -43,10 +41,8 @@ class ImpalaSession(LearnerSession):
 
     def __init__(self, context: RunContext) -> None:
         self._context = context
-        self._protocol = game_protocol(context.game, context.settings)
-        check_engine(context.game, self._protocol, context.settings.engine)
+        self._protocol = context.settings.game_protocol(context.game)
         self._layout = keras_layout_of(context.game, context.model, self._protocol)
-        context.settings.check_network(self._layout.network)
         learner = ImpalaLearner(
             context.settings,
             entropy=context.entropy,
