@@ -13,7 +13,8 @@ from neurozoo.compute.interruption import TIME_IS_UP, Interrupted
 from neurozoo.compute.mpi import Ranks, patience_of
 from neurozoo.compute.mpi_launch import STOPPED
 from neurozoo.errors import NeurozooError, plain_errors
-from neurozoo.training.loop import make_context, train
+from neurozoo.training.context import make_context
+from neurozoo.training.loop import train
 from neurozoo.training.ranks import follow
 
 
