@@ -18,8 +18,8 @@ from neurozoo.environments.protocols import FRAME_SKIP, PROTOCOLS
 from neurozoo.errors import NeurozooError, explained, unknown_name
 from neurozoo.files import open_file, open_text, parse_json, written_whole
 from neurozoo.genomes.genome import Genome
-from neurozoo.records.changes import GROWING, Restorer
 from neurozoo.records.format import KEY, check_format
+from neurozoo.records.genome_changes import GROWING, Restorer
 from neurozoo.records.published_log import ELITE_GENOME, PUBLISHED_FIELDS, read_tables
 from neurozoo.records.run_config import IDENTITY
 

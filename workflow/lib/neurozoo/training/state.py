@@ -35,8 +35,8 @@ from neurozoo.errors import NeurozooError, explained
 from neurozoo.evaluation import EpisodeResult
 from neurozoo.files import open_file, parse_json, read_json, write_json, written_whole
 from neurozoo.npz_files import DAMAGE
-from neurozoo.records.changes import as_changes
 from neurozoo.records.format import FORMAT, KEY, check_format
+from neurozoo.records.genome_changes import as_changes
 from neurozoo.records.kept_result import drop_kept_result, kept_files
 from neurozoo.records.population_files import FOLDER as POPULATION
 from neurozoo.records.run_config import ARCHITECTURE

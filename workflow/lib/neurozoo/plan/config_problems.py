@@ -47,7 +47,7 @@ _OF_IMPORTS = {
 }
 
 
-def meaning_problems(config: Mapping) -> Iterator[str]:
+def config_problems(config: Mapping) -> Iterator[str]:
     """Finds what is wrong with a configuration whose structure is right; yields one sentence per problem.
 
     Args:
