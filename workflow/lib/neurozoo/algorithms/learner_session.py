@@ -120,10 +120,6 @@ def find_ops(given: Path | None, protocol: Protocol) -> tuple[Path | None, list[
     """Returns the op library if it can play the games, and sentences for the log if it should but cannot.
 
     It plays as ale-py of the version that it is built with; if another one is installed, that one plays.
-
-    Args:
-        given: Where the library may be.
-        protocol: How episodes are played.
     """
     if protocol.world != "atari":
         return None, []

@@ -16,9 +16,6 @@ def played_differently(config: Mapping) -> str | None:
 
     Scores are compared only if all facts of how episodes are played are equal (docs/statistics.md).
 
-    Args:
-        config: As returned by `check_config`.
-
     Returns:
         The sentence, with the facts that differ and the settings that choose them; None if all can be compared.
     """

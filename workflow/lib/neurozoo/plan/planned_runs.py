@@ -50,11 +50,7 @@ class PlannedRun:
 
 
 def planned_runs(config: Mapping) -> list[PlannedRun]:
-    """Lists the runs of all experiments in the order of the file, each once.
-
-    Args:
-        config: As returned by `check_config`.
-    """
+    """Lists the runs of all experiments in the order of the file, each once."""
     return list(
         dict.fromkeys(run for experiment in config["experiments"].values() for run in runs_of(experiment)),
     )
@@ -65,9 +61,6 @@ def labels_of_runs(config: Mapping) -> dict[str, str]:
 
     That is what their experiments want, after the name that the literature has for them, such as PPO (see
     `AlgorithmSpec.also_called`). Runs without either are left out.
-
-    Args:
-        config: As returned by `check_config`.
     """
     labels: dict[str, list[str]] = {}
     for experiment in config["experiments"].values():
@@ -84,29 +77,17 @@ def labels_of_runs(config: Mapping) -> dict[str, str]:
 
 
 def imported_runs(config: Mapping) -> list[PlannedRun]:
-    """Lists the imported genomes as runs, in the order of the file.
-
-    Args:
-        config: As returned by `check_config`.
-    """
+    """Lists the imported genomes as runs, in the order of the file."""
     return [imported_run(entry) for entry in config.get("imports", {}).values()]
 
 
 def runs_with_network(config: Mapping) -> list[PlannedRun]:
-    """Lists the planned runs that result in a network, which can be frozen, recorded and filmed.
-
-    Args:
-        config: As returned by `check_config`.
-    """
+    """Lists the planned runs that result in a network, which can be frozen, recorded and filmed."""
     return [run for run in planned_runs(config) if ALGORITHMS[run.algo].result == "network"]
 
 
 def runs_with_levels(config: Mapping) -> list[PlannedRun]:
-    """Lists the planned runs that result in an archive of levels.
-
-    Args:
-        config: As returned by `check_config`.
-    """
+    """Lists the planned runs that result in an archive of levels."""
     return [run for run in planned_runs(config) if ALGORITHMS[run.algo].has_levels]
 
 
@@ -116,21 +97,13 @@ def runs_with_predictions(config: Mapping) -> list[PlannedRun]:
 
 
 def filmed_runs(config: Mapping) -> list[PlannedRun]:
-    """Lists the runs whose generations are filmed.
-
-    Args:
-        config: As returned by `check_config`.
-    """
+    """Lists the runs whose generations are filmed."""
     wanted = config["generations"]["experiments"]
     return list(dict.fromkeys(run for name in wanted for run in runs_of(config["experiments"][name])))
 
 
 def filter_files(config: Mapping) -> list[tuple[PlannedRun, str]]:
-    """Lists the wanted pictures of filters, each as a run and a path in its folder.
-
-    Args:
-        config: As returned by `check_config`.
-    """
+    """Lists the wanted pictures of filters, each as a run and a path in its folder."""
     wanted = config["filters"]
     runs = dict.fromkeys(run for name in wanted["experiments"] for run in runs_of(config["experiments"][name]))
     return [
@@ -150,11 +123,7 @@ def filter_pictures(
 
 
 def runs_with_lean(config: Mapping) -> list[PlannedRun]:
-    """Lists the planned runs whose networks see several frames at a time.
-
-    Args:
-        config: As returned by `check_config`.
-    """
+    """Lists the planned runs whose networks see several frames at a time."""
     return [run for run in runs_with_network(config) if _observation_of(config, run).stack > 1]
 
 
@@ -208,9 +177,6 @@ def classified_games(config: Mapping) -> list[str]:
     """Lists the compared games in which a classifier has something to tell apart, such as two algorithms.
 
     PPO and PQN are two algorithms, too, although both are `impala`; see `AlgorithmSpec.also_called`.
-
-    Args:
-        config: As returned by `check_config`.
     """
     wanted = config["comparisons"]
     labels = labels_of_runs(config)
@@ -395,12 +361,7 @@ def runs_of(experiment: Mapping) -> list[PlannedRun]:
 
 
 def _contains(experiment: Mapping, run: PlannedRun) -> bool:
-    """Returns `run in runs_of(experiment)`, in a time that does not grow with the number of runs.
-
-    Args:
-        experiment: Without a sweep.
-        run: The run.
-    """
+    """Returns `run in runs_of(experiment)`, in a time that does not grow with the number of runs."""
     runs = experiment["runs"]
     return (
         run.algo == experiment["algo"]

@@ -35,11 +35,7 @@ def recorded_runs(config: Mapping) -> list[PlannedRun]:
 
 
 def planned_products(config: Mapping) -> list[str]:
-    """Lists all files that a configuration plans, except for the pages that show them.
-
-    Args:
-        config: As returned by `check_config`.
-    """
+    """Lists all files that a configuration plans, except for the pages that show them."""
     return [
         *_summaries(config),
         *_of_planned(config),
@@ -132,11 +128,7 @@ def _comparisons(config: Mapping) -> list[str]:
 
 
 def algo_pattern(is_wanted: Callable[[AlgorithmSpec], bool]) -> str:
-    """Returns a regular expression for the names of some algorithms; it matches nothing if there are none.
-
-    Args:
-        is_wanted: Chooses the algorithms.
-    """
+    """Returns a regular expression for the names of some algorithms; it matches nothing if there are none."""
     names = [re.escape(name) for name, spec in ALGORITHMS.items() if is_wanted(spec)]
     return "|".join(names) if names else "(?!)"
 

@@ -15,9 +15,6 @@ def try_environments(config: Mapping) -> Iterator[str]:
 
     The platform game is not tried: the native op plays it, and may not be built yet.
 
-    Args:
-        config: As returned by `check_config`.
-
     Yields:
         A sentence for each environment whose runs cannot be repeated.
 

@@ -26,11 +26,6 @@ def state_identity(spec: AlgorithmSpec, context: RunContext, of_session: Mapping
     """Returns the identity of a run: plain values by name.
 
     The budget is not part of it, because it may grow. `WAYS_TO_RUN` are not, because they do not change the result.
-
-    Args:
-        spec: The algorithm.
-        context: The run.
-        of_session: `Session.identity`.
     """
     settings = context.settings
     played = settings.describe_protocol(context.game)
@@ -42,13 +37,7 @@ def state_identity(spec: AlgorithmSpec, context: RunContext, of_session: Mapping
 
 
 def run_facts(spec: AlgorithmSpec, context: RunContext, identity: Mapping[str, object]) -> dict[str, object]:
-    """Returns what `config.yaml` records of a run: its identity, all other settings, and what makes it comparable.
-
-    Args:
-        spec: The algorithm.
-        context: The run.
-        identity: As returned by `state_identity`.
-    """
+    """Returns what `config.yaml` records of a run: its identity, all other settings, and what makes it comparable."""
     settings = context.settings
     return {
         KEY: FORMAT,

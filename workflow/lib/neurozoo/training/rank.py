@@ -19,12 +19,7 @@ from neurozoo.training.ranks import follow
 
 
 def run_rank(job: Mapping[str, Any], ranks: Ranks) -> int:
-    """Does the part of one rank; returns its exit status. After an error, all ranks end at once.
-
-    Args:
-        job: What `train_in_ranks` put together.
-        ranks: The ranks that were started.
-    """
+    """Does the part of one rank; returns its exit status. After an error, all ranks end at once."""
     try:
         if ranks.size != job["count"]:
             raise NeurozooError(f"The run has {job['count']} learners and actors, but {ranks.size} processes started.")

@@ -22,9 +22,6 @@ TABLE = (
 class DqnSession(LearnerSession):
     """Runs a learner. See `neurozoo.algorithms.session.Session`.
 
-    Args:
-        context: The run.
-
     Raises:
         NeurozooError: Game, protocol, engine and network do not fit together.
     """

@@ -28,9 +28,6 @@ TABLE = (
 class ImpalaSession(LearnerSession):
     """Runs a learner. See `neurozoo.algorithms.session.Session`.
 
-    Args:
-        context: The run.
-
     Raises:
         NeurozooError: Game, protocol, engine and network do not fit together.
     """

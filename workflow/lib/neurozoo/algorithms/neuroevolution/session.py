@@ -32,9 +32,6 @@ POLL = 0.2  # seconds to wait for results between two checks for signals
 class EvolutionSession:
     """Plays the episodes that an algorithm asks for. See `neurozoo.algorithms.session.Session`.
 
-    Args:
-        context: The run.
-
     Raises:
         NeurozooError: Game, protocol, engine, network or noise table do not fit together.
     """
