@@ -168,8 +168,7 @@ class GaSettings(EvolutionSettings):
     def check_game(self, game: str) -> None:
         """Checks also that the game has stages, if these are asked for."""
         super().check_game(game)
-        protocol = self.game_protocol(game)
-        if self.stage_threshold is not None and protocol.rules != "fixed":
+        if self.stage_threshold is not None and (protocol := self.game_protocol(game)).rules != "fixed":
             raise NeurozooError(
                 f"stage_threshold is for river_crossing with fixed rules, but {game!r} is played under "
                 f"{protocol.name!r}. Leave stage_threshold empty."
@@ -300,9 +299,10 @@ class EsSettings(GradientSettings):
     def check_game(self, game: str) -> None:
         """Checks also that noise can be added to the game's actions, if it is asked for."""
         super().check_game(game)
+        if not self.action_noise:
+            return
         protocol = self.game_protocol(game)
-        is_continuous = has_continuous_outputs(protocol, output_names(game, protocol))
-        if self.action_noise and not (protocol.world == "gymnasium" and is_continuous):
+        if protocol.world != "gymnasium" or not has_continuous_outputs(protocol, output_names(game, protocol)):
             raise NeurozooError(
                 f"action_noise is for gym. worlds with continuous actions, not for {game!r}. Set action_noise to 0."
             )
