@@ -9,7 +9,7 @@ from neurozoo.environments.layouts import layout_of
 from neurozoo.errors import NeurozooError
 from neurozoo.genomes.genome import Genome, Mutation, decode
 from neurozoo.genomes.noise_table import open_noise_table
-from neurozoo.records.changes import as_changes
+from neurozoo.records.genome_changes import as_changes
 
 LOG = [
     {"Iteration": 1, "frames": 100, "TruncatedPopulationEliteSeeds": [5], "TruncatedPopulationEliteTestRewMean": 2.5},

@@ -9,7 +9,7 @@ DEMO = GA.presets["demo"]
 
 
 def hash_of(spec=GA, **changes):
-    return settings_hash(spec.settings_record(spec.presets["demo"].changed(changes)))
+    return settings_hash(spec.presets["demo"].changed(changes).records("pong")["settings_record"])
 
 
 def test_equal_settings_have_equal_hashes_however_they_are_written():
@@ -31,11 +31,11 @@ def test_the_budget_the_seed_and_ways_to_run_do_not_count():
 def test_how_scores_are_measured_is_told_by_other_records():
     assert hash_of(protocol="machado2018", action_set="full", test_cutoff=50) == hash_of()
     assert hash_of(DQN, test_epsilon=0.5) == hash_of(DQN)
-    assert DQN.evaluation_record("pong", DQN.presets["demo"].changed({"test_epsilon": 0.5, "test_cutoff": 7})) == {
+    assert DQN.presets["demo"].changed({"test_epsilon": 0.5, "test_cutoff": 7}).describe_tests("pong") == {
         "action_rule": "epsilon-greedy", "epsilon": 0.5, "cutoff": 7, "episode_end": "game over",
     }  # fmt: skip
-    greedy = DQN.evaluation_record("pong", DQN.presets["demo"].changed({"test_epsilon": 0}))
-    assert greedy == GA.evaluation_record("pong", DEMO.changed({"test_cutoff": None}))
+    greedy = DQN.presets["demo"].changed({"test_epsilon": 0}).describe_tests("pong")
+    assert greedy == DEMO.changed({"test_cutoff": None}).describe_tests("pong")
 
 
 @pytest.mark.parametrize("name", list(ALGORITHMS))
@@ -43,7 +43,8 @@ def test_everything_else_counts(name):
     spec = ALGORITHMS[name]
     settings = spec.presets["demo"]
     outside = {spec.budget_unit, *settings.WAYS_TO_RUN, *settings.OUTSIDE_HASH}
-    assert set(spec.settings_record(settings)) == {field.name for field in fields(settings)} - outside
+    game = "maze" if spec.result == "archive" else "pong"
+    assert set(settings.records(game)["settings_record"]) == {field.name for field in fields(settings)} - outside
     assert hash_of(mutation_power=0.5) != hash_of(mutation_power=0.0005)
     assert hash_of(DQN, life_loss="ignore") != hash_of(DQN, life_loss="terminal")
 

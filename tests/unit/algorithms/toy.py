@@ -22,6 +22,9 @@ class ToySettings(Settings):
     evaluations: Whole = Field(200, ge=1, description="Budget: vectors that are evaluated.")
     seed: Whole = Field(0, ge=0, description="Seed of the experiment; every run adds its number.")
 
+    def describe_protocol(self, game):
+        return {"name": "toy"}
+
 
 class ToySession:
     identity, announcements, table = {}, (), ("Iteration", "evaluations", "score", "elites")
@@ -81,11 +84,8 @@ SPECS = (
         settings=ToySettings,
         presets={"demo": ToySettings()},
         open_session=ToySession,
-        budget_unit="evaluations",
         result="archive",
         check_game=str,
         check_variant=str,
-        check_fit=lambda game, settings: None,
-        describe_protocol=lambda game, settings: {"name": "toy"},
     ),
 )

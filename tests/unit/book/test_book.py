@@ -73,14 +73,12 @@ def write_run(project, number, tests, *, algo="ga", frames=1000, finished=True, 
     run = {"algo": algo, "game": "pong", "model": "small", "run": number}
     spec = ALGORITHMS[algo]
     made = spec.settings(**{**run_settings(config, **run), **settings})
-    protocol = dict(spec.describe_protocol("pong", made))
+    protocol = made.describe_protocol("pong")
     found = {
         "format": 1,
         **run,
         "protocol": protocol["name"],
-        "protocol_record": protocol,
-        "settings_record": spec.settings_record(made),
-        "evaluation_record": spec.evaluation_record("pong", made),
+        **made.records("pong"),
         "neurozoo": version,
         "commit": "0123456789abcdef",
         "frames": made.frames,
@@ -882,7 +880,7 @@ def test_imported_genomes_have_intervals_over_episodes(project):
     root = project({"shows": ["imports"]}, config)
     folder = root / "results" / "tiny" / "runs" / "imported" / "frostbite" / "small" / "1"
     folder.mkdir(parents=True)
-    protocol = ALGORITHMS["ga"].describe_protocol("frostbite", ALGORITHMS["ga"].presets["uber2018"])
+    protocol = ALGORITHMS["ga"].presets["uber2018"].describe_protocol("frostbite")
     scores = (100.0, 200.0, 300.0, 400.0)
     episodes = [{"noops": n, "seed": n, "score": score, "steps": 1, "frames": 4} for n, score in enumerate(scores)]
     summary = {"mean": 250.0, "standard_error": 1.0, "median": 250.0, "lowest": 100.0, "highest": 400.0}

@@ -11,7 +11,7 @@ import pytest
 from neurozoo.agents import frozen
 from neurozoo.environments.observations import observation_shape
 from neurozoo.environments.protocols import protocol_of
-from neurozoo.rollouts.rollout_files import FORMAT
+from neurozoo.records.format import FORMAT
 
 RIVER = "river_crossing"
 

@@ -43,7 +43,7 @@ def runs_of_presets(algo, presets):
 def recorded_of(spec_, settings, game):
     recorded = {"format": 1} | json.loads(json.dumps(asdict(settings)))
     if "protocol" in recorded:
-        recorded["protocol"] = spec_.describe_protocol(game, settings)["name"]
+        recorded["protocol"] = settings.describe_protocol(game)["name"]
     return recorded
 
 

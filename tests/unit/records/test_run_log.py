@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from neurozoo.errors import NeurozooError
-from neurozoo.records.changes import as_changes
+from neurozoo.records.genome_changes import as_changes
 from neurozoo.records.published_log import GA_FIELDS, format_table, stamped
 from neurozoo.records.run_log import (
     check_whole,

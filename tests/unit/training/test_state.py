@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from neurozoo.algorithms.dqn.settings import DqnSettings
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult
 from neurozoo.records.kept_result import keep_result
@@ -571,16 +570,3 @@ print(json.dumps([message, again.saved["algorithm"]["iteration"], list(arrays), 
     )
     assert "theta-2.npy could not be written: no space left on device" in message
     assert (iteration, names, values) == (1, ["theta-1"], 1000.0)
-
-
-def test_a_state_from_before_settings_were_renamed_is_continued_and_has_the_new_names_from_then_on(tmp_path):
-    former = {"algo": "dqn", "worlds": 4, "target_steps": 9}
-    present = {"algo": "dqn", "num_envs": 4, "target_update_period": 9}
-    save_generation(RunState(tmp_path, identity=former, budget=1000), 3)
-    again = RunState(tmp_path, identity=present, budget=1000, read_identity=DqnSettings.renamed)
-    assert again.saved["algorithm"]["iteration"] == 3
-    save_generation(again, 4)
-    assert json.loads((tmp_path / "state" / "state.json").read_text())["identity"] == present
-    other = RunState(tmp_path, identity=present | {"num_envs": 5}, budget=1000, read_identity=DqnSettings.renamed)
-    assert other.saved is None
-    assert other.superseded is not None

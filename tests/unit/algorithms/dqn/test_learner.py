@@ -287,10 +287,10 @@ def test_the_result_has_as_many_test_episodes_as_were_played(opened, test_steps,
     learner = opened(
         test_steps=test_steps, test_cutoff=25
     )  # 100 steps are four episodes, not the three of the settings
-    assert (report_of(learner)["test_episodes"], learner.tested.episodes) == (expected, expected)
+    assert (report_of(learner)["test_episodes"], learner.reported.episodes) == (expected, expected)
     state, arrays = learner.get_state(), learner.get_arrays()
     continued = opened(test_steps=test_steps, state=(state, arrays))
-    assert continued.tested.episodes == expected
+    assert continued.reported.episodes == expected
 
 
 def test_the_files_of_the_result_say_how_many_test_episodes_were_played(tmp_path):
@@ -298,7 +298,7 @@ def test_the_files_of_the_result_say_how_many_test_episodes_were_played(tmp_path
     names = {"algo": "dqn", "game": "pong", "model": "small", "run": 1}
     session = DqnSession(RunContext(**names, settings=settings, run_dir=tmp_path))
     weights = np.zeros(session._layout.parameter_count, np.float32)
-    session._learner.tested = module.TestedNetwork(weights, 1.5, iteration=2, frames=40, episodes=4)
+    session._learner.reported = module.ReportedNetwork(weights, 1.5, iteration=2, frames=40, episodes=4)
     session.result().write(tmp_path, names)
     assert read_run_result(tmp_path)["test_episodes"] == 4  # the settings say 30
 
@@ -315,8 +315,8 @@ def test_the_result_is_the_last_epochs_network_and_not_the_best(opened):
     learner = opened()
     for iteration in (1, 2):
         report = report_of(learner)
-        assert (learner.tested.iteration, learner.tested.score) == (iteration, report["test_score"])
-        assert learner.tested.frames == learner.frames == 4 * (100 + 400 * iteration)
+        assert (learner.reported.iteration, learner.reported.score) == (iteration, report["test_score"])
+        assert learner.reported.frames == learner.frames == 4 * (100 + 400 * iteration)
     assert learner.is_done
 
 

@@ -8,7 +8,6 @@ import pytest
 from neurozoo.agents.policies import NetworkOutputs, PolicyInputs
 from neurozoo.algorithms.impala.playing import make_policy
 from neurozoo.algorithms.impala.presets import PRESETS
-from neurozoo.algorithms.registry import ALGORITHMS
 
 STEPS = 8000
 LAYOUT = SimpleNamespace(state_shapes=(), num_actions=2)
@@ -45,4 +44,4 @@ def test_actions_are_drawn_as_the_settings_say(preset, changes, in_training, in_
     assert share_of_second(settings, in_test=False) == pytest.approx(in_training, abs=0.0224)
     found = share_of_second(settings, in_test=True)
     assert found == (0.0 if in_tests == 0 else pytest.approx(in_tests, abs=0.0224))
-    assert ALGORITHMS["impala"].describe_evaluation("pong", settings)["action_rule"] == rule
+    assert settings.describe_tests("pong")["action_rule"] == rule

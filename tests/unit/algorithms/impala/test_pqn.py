@@ -11,7 +11,6 @@ from neurozoo.algorithms.impala.network import ActorCritic
 from neurozoo.algorithms.impala.player import Player
 from neurozoo.algorithms.impala.presets import PRESETS
 from neurozoo.algorithms.impala.rollouts import Rollout
-from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import KERAS_NETWORKS, get_keras_network
@@ -125,10 +124,10 @@ def test_the_preset_is_that_of_cleanrl():
 @pytest.mark.parametrize("model", KERAS_NETWORKS)
 @pytest.mark.parametrize("preset", ["pqn", "neurozoo_pqn", "ppo", "impala_paper"])
 def test_networks_that_do_not_fit_the_objective_are_refused(model, preset):
-    check, settings = ALGORITHMS["impala"].check_model, PRESETS[preset]
+    check = PRESETS[preset].check_model
     learns_values = preset.endswith("pqn")
     if (KERAS_NETWORKS[model].head == "q_values") == learns_values:
-        check(model, settings)
+        check(model)
         return
     sentence = (
         "pqn, the network should have action values, but '.*' has a policy head and a baseline head"
@@ -136,12 +135,11 @@ def test_networks_that_do_not_fit_the_objective_are_refused(model, preset):
         else f"the network should have a policy head and a baseline head, but '{model}' has action values"
     )
     with pytest.raises(NeurozooError, match=sentence):
-        check(model, settings)
+        check(model)
 
 
 def test_tests_are_described_by_the_rule_of_the_objective():
-    describe = ALGORITHMS["impala"].describe_evaluation
-    facts = describe("pong", PRESETS["pqn"])
+    facts = PRESETS["pqn"].describe_tests("pong")
     assert (facts["action_rule"], facts["epsilon"]) == ("epsilon-greedy", 0.05)
-    assert describe("pong", replace(PRESETS["pqn"], test_epsilon=0.0))["action_rule"] == "greedy"
-    assert describe("pong", PRESETS["ppo"])["action_rule"] == "sampled"
+    assert replace(PRESETS["pqn"], test_epsilon=0.0).describe_tests("pong")["action_rule"] == "greedy"
+    assert PRESETS["ppo"].describe_tests("pong")["action_rule"] == "sampled"

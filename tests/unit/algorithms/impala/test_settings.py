@@ -43,8 +43,8 @@ def test_settings_that_do_not_fit_are_refused(values, sentence):
 def test_a_network_that_computes_in_float32_only_is_named():
     settings = resolve_settings("impala", preset="maze", overrides={"dtype": "mixed_bfloat16"})
     with pytest.raises(NeurozooError, match="'maze_recurrent' computes in float32, but dtype is mixed_bfloat16"):
-        ALGORITHMS["impala"].check_model("maze_recurrent", settings)
-    ALGORITHMS["impala"].check_model("impala_deep", settings)
+        settings.check_model("maze_recurrent")
+    settings.check_model("impala_deep")
 
 
 @pytest.mark.parametrize(

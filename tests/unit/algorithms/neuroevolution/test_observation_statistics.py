@@ -9,7 +9,6 @@ import pytest
 from neurozoo.algorithms.neuroevolution.evolution_strategies import EvolutionStrategy
 from neurozoo.algorithms.neuroevolution.observation_statistics import ObservationStatistics
 from neurozoo.algorithms.neuroevolution.settings import EsSettings
-from neurozoo.algorithms.registry import get_algorithm
 from neurozoo.environments.layouts import layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
@@ -232,8 +231,7 @@ def test_the_network_is_the_published_one_with_scaled_observations():
 def test_what_does_not_fit_is_refused():
     with pytest.raises(NeurozooError, match=r"for gym\. worlds with vectors only"):
         layout_of("hard_maze", "mujoco", protocol_of("hard_maze"))
-    check = get_algorithm("es").check_fit
-    check(GAME, EsSettings(action_noise=0.1))
+    EsSettings(action_noise=0.1).check_game(GAME)
     for game in ("hard_maze", "gym.CartPole-v1", "pong"):
         with pytest.raises(NeurozooError, match="action_noise is for"):
-            check(game, EsSettings(action_noise=0.1))
+            EsSettings(action_noise=0.1).check_game(game)

@@ -7,7 +7,6 @@ import pytest
 from neurozoo.algorithms.neuroevolution.genetic import GeneticAlgorithm
 from neurozoo.algorithms.neuroevolution.settings import GaSettings
 from neurozoo.algorithms.neuroevolution.stages import Stages, levels_solved
-from neurozoo.algorithms.registry import get_algorithm
 from neurozoo.environments.layouts import layout_of
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.environments.river_agents import ShuntingAgent, play
@@ -175,11 +174,10 @@ def test_without_a_threshold_nothing_changes():
 
 
 def test_stages_need_the_river_with_fixed_rules():
-    check = get_algorithm("ga").check_fit
-    check("river_crossing", GaSettings(stage_threshold=0.8))
+    GaSettings(stage_threshold=0.8).check_game("river_crossing")
     for game, protocol in (("pong", None), ("river_crossing", "river_faithful")):
         with pytest.raises(NeurozooError, match="stage_threshold is for river_crossing with fixed rules"):
-            check(game, GaSettings(stage_threshold=0.8, protocol=protocol))
+            GaSettings(stage_threshold=0.8, protocol=protocol).check_game(game)
 
 
 def test_a_result_of_an_earlier_stage_makes_way_because_its_score_counted_other_levels():

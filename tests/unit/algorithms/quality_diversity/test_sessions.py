@@ -285,17 +285,16 @@ def test_a_run_has_one_agent_from_its_beginning_to_its_end(tmp_path, ops, monkey
 
 
 def test_only_a_trained_agent_needs_the_op():
-    spec = ALGORITHMS["dsage"]
-    assert spec.needs == spec.needs_besides("maze", spec.presets["paper"]) == ()
+    assert ALGORITHMS["dsage"].needs == ALGORITHMS["dsage"].presets["paper"].needs_besides("maze") == ()
     trained_agent = resolve_settings("dsage", preset="paper", overrides={"agent": "config/agents/walker.npz"})
-    assert spec.needs_besides("maze", trained_agent) == ("op",)
-    assert spec.start_sources(trained_agent) == ("config/agents/walker.npz",)
+    assert trained_agent.needs_besides("maze") == ("op",)
+    assert trained_agent.start_sources == ("config/agents/walker.npz",)
 
 
 def test_a_run_waits_for_both_its_agent_and_its_generator():
     files = {"agent": "config/agents/walker.npz", "decoder": "results/generators/laptop/generator.npz"}
     settings = resolve_settings("cma_me", preset="mario_demo", overrides=files)
-    assert ALGORITHMS["cma_me"].start_sources(settings) == tuple(files.values())
+    assert settings.start_sources == tuple(files.values())
 
 
 @pytest.mark.parametrize(

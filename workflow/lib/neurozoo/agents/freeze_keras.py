@@ -100,10 +100,6 @@ def play_policy(checkpoint: Checkpoint, layout: KerasLayout, *, steps: int) -> P
 def check_same_outputs(frozen: FrozenModel, trace: PolicyTrace) -> dict[str, int]:
     """Checks that the forms of a frozen model compute what the trained agent did, memory included.
 
-    Args:
-        frozen: The frozen model.
-        trace: The episode.
-
     Returns:
         `steps` that were compared, and `ties`, which are 0: outputs are compared, not actions.
 

@@ -250,9 +250,6 @@ def first_line(error: BaseException) -> str:
 def open_frozen(folder: str | os.PathLike) -> FrozenModel:
     """Reads a frozen model's `model.json`.
 
-    Args:
-        folder: The frozen model.
-
     Raises:
         NeurozooError: The folder does not exist, or its `model.json` is missing, damaged or incomplete.
     """

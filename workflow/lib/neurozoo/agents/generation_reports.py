@@ -9,7 +9,7 @@ from types import NoneType
 from neurozoo.errors import NeurozooError, naming
 from neurozoo.files import open_text, parse_json
 from neurozoo.genomes.genome import Genome
-from neurozoo.records.changes import Restorer
+from neurozoo.records.genome_changes import Restorer
 from neurozoo.records.published_log import ELITE_GENOME
 from neurozoo.records.run_log import START_AGAIN, current_log, finished_lines
 

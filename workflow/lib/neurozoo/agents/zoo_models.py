@@ -68,9 +68,6 @@ def find_models(results: str | os.PathLike) -> list[ZooModel]:
 
     Only names count, so damaged agents are found, too; `open_frozen` says what is wrong with them.
 
-    Args:
-        results: The folder with `runs/`.
-
     Returns:
         The agents by algorithm, game, network and run; for each run first its result, then its tags by name.
     """

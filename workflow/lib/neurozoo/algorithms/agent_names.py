@@ -25,7 +25,7 @@ def called(algo: str, label: str) -> tuple[str, str]:
     Returns:
         The name of the algorithm, and what else the label says; empty for nothing.
     """
-    names = ALGORITHMS[algo].also_called if algo in ALGORITHMS else ()
+    names = ALGORITHMS[algo].also_called if algo in ALGORITHMS else {}
     labels = label.split(" / ")  # of several experiments with equal settings
     name = next((first for each in labels if (first := each.partition(", ")[0]) in names), None)
     if name is None:
@@ -42,7 +42,9 @@ def label_with_name(algo: str, settings: Mapping[str, object], label: str = "") 
         settings: Values by name, or their texts in a record; nothing if they are unknown.
         label: What the run is called by its experiment.
     """
-    name = ALGORITHMS[algo].called_by(settings) if algo in ALGORITHMS else ""
+    names = ALGORITHMS[algo].also_called if algo in ALGORITHMS else {}
+    fitting = (name for name, choices in names.items() if all(settings.get(key) == choices[key] for key in choices))
+    name = next(fitting, "")
     return ", ".join(filter(None, [name, called(algo, label)[1] if name else label]))
 
 

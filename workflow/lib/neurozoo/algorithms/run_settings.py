@@ -7,10 +7,14 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, TypeAdapter, ValidationError, model_validator
 from pydantic.dataclasses import dataclass
 
-from neurozoo.environments.protocols import get_protocol
+from neurozoo.environments.games import PLATFORMER_GAMES
+from neurozoo.environments.observations import check_screens
+from neurozoo.environments.protocols import Protocol, check_engine, get_protocol, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.validation import FROM_YAML, Whole, explain, json_schema
 
+Unit = Literal["frames", "evaluations"]
+Need = Literal["op", "noise"]
 PROTOCOL_CHOICES = {  # settings that choose a protocol, by the arguments of `protocol_of`
     "name": "protocol",
     "action_set": "action_set",
@@ -33,8 +37,9 @@ class InvalidSettings(NeurozooError):
 class Settings:
     """The base of all settings. Each setting is a field with its type, bounds, unit and description.
 
-    A subclass is a pydantic dataclass, too: `@dataclass(frozen=True, kw_only=True)`. Its `__post_init__` checks what
-    depends on several fields, and raises `NeurozooError`.
+    A subclass is a pydantic dataclass, too: `@dataclass(frozen=True, kw_only=True)`. It has the budget, `frames` or
+    `evaluations`, and `seed`. Its `__post_init__` checks what depends on several fields, and raises `NeurozooError`.
+    What planning has to know of a run before it starts depends on its settings, so they answer for it.
     """
 
     WAYS_TO_RUN: ClassVar[tuple[str, ...]] = ()  # settings that do not change the result; a state may differ in them
@@ -78,6 +83,67 @@ class Settings:
     def in_one_spelling(self) -> dict[str, object]:
         """Returns the settings by name; what can be written in several ways is always written in the same way."""
         return asdict(self)
+
+    @classmethod
+    def unit(cls) -> Unit:
+        """Returns what the budget counts."""
+        return "frames" if "frames" in {field.name for field in fields(cls)} else "evaluations"
+
+    @property
+    def budget(self) -> int:
+        """The budget of a run in `unit`."""
+        return getattr(self, self.unit())
+
+    @property
+    def memory(self) -> int:
+        """Megabytes of memory that a run needs."""
+        return 4000
+
+    @property
+    def gpus(self) -> int:
+        """Number of GPUs that a run needs."""
+        return 0
+
+    @property
+    def ranks(self) -> int:
+        """Number of processes (MPI) that a run consists of. Of several, all but the first run `Session.follow`."""
+        return 1
+
+    @property
+    def start_sources(self) -> tuple[str, ...]:
+        """Files and folders of runs that a run starts from; none for most."""
+        return ()
+
+    def needs_besides(self, game: str) -> tuple[Need, ...]:
+        """Returns what must be built for a game, besides what the algorithm always needs."""
+        return ()
+
+    def check_game(self, game: str) -> None:
+        """Raises `NeurozooError` if a game cannot be played with these settings."""
+
+    def check_model(self, model: str) -> None:
+        """Raises `NeurozooError` if a `{model}` cannot be trained with these settings."""
+
+    def describe_protocol(self, game: str) -> dict[str, object]:
+        """Returns how episodes are played, as a record with at least `name`."""
+        raise NotImplementedError
+
+    def describe_tests(self, game: str) -> dict[str, object]:
+        """Returns how a network's test episodes are played, as far as the protocol does not say it; else nothing."""
+        return {}
+
+    def records(self, game: str) -> dict[str, dict[str, object]]:
+        """Returns what makes runs comparable, for their `config.yaml`; see `records.comparability`.
+
+        Runs with equal `settings_record` are repetitions of each other. It is without the budget, the seed and
+        `WAYS_TO_RUN`, and without what the other two say: scores are compared if those are equal.
+        """
+        left_out = {self.unit(), *self.WAYS_TO_RUN, *self.OUTSIDE_HASH}
+        return {
+            "settings_record": {n: value for n, value in self.in_one_spelling().items() if n not in left_out},
+            "protocol_record": self.describe_protocol(game),
+            "evaluation_record": self.describe_tests(game),
+        }
 
 
 NumTestEpisodes = Annotated[
@@ -156,6 +222,31 @@ class RunSettings(Settings):
         """The arguments of `protocol_of` that these settings choose."""
         return {name: getattr(self, setting) for name, setting in PROTOCOL_CHOICES.items()}
 
+    def game_protocol(self, game: str) -> Protocol:
+        """Returns the `Protocol` under which a game is played.
+
+        Raises:
+            NeurozooError: The protocol and the game do not fit together.
+        """
+        return protocol_of(game, **self.protocol_choices)
+
+    def check_game(self, game: str) -> None:
+        """Checks that a game can be played under the protocol and by the engine."""
+        check_engine(game, self.game_protocol(game), self.engine)
+
+    def describe_protocol(self, game: str) -> dict[str, object]:
+        """Returns the fields of the protocol under which a game is played."""
+        return asdict(self.game_protocol(game))
+
+    def describe_tests(self, game: str) -> dict[str, object]:
+        """Returns how the test episodes of a greedy agent are played; a lost life ends none.
+
+        Returns:
+            `action_rule`, `epsilon` (probability of a random action), `cutoff` (longest episode in steps; None for the
+            protocol's limit) and `episode_end`.
+        """
+        return {"action_rule": "greedy", "epsilon": 0.0, "cutoff": self.test_cutoff, "episode_end": "game over"}
+
     def __post_init__(self) -> None:
         if self.protocol is not None:
             get_protocol(**self.protocol_choices)
@@ -167,3 +258,19 @@ class RunSettings(Settings):
         for name in names:
             if getattr(self, name) > most:
                 raise NeurozooError(f"{name} should be at most {meaning} ({most}), but is {getattr(self, name)}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnerSettings(RunSettings):
+    """What learners that keep observations as bytes share."""
+
+    def check_game(self, game: str) -> None:
+        """Checks also that the game shows grey pictures."""
+        super().check_game(game)
+        protocol = self.game_protocol(game)
+        if protocol.world in ("river_crossing", "gymnasium"):
+            check_screens(game, protocol)
+
+    def needs_besides(self, game: str) -> tuple[Need, ...]:
+        """The op plays levels that other environments do not."""
+        return ("op",) if game in PLATFORMER_GAMES else ()

@@ -48,7 +48,7 @@ def profile_learning(
     Raises:
         NeurozooError: A name is unknown, or the algorithm does not learn step by step.
     """
-    if not get_algorithm(algo).learns_by_steps:
+    if get_algorithm(algo).name != "dqn":
         raise NeurozooError(
             f"{algo!r} cannot be profiled: it has no separate emulator, prediction and training. Choose an algorithm "
             "like dqn, or measure whole episodes with: python -m neurozoo bench"

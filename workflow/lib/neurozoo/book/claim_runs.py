@@ -164,7 +164,7 @@ def own_score(metrics: pd.DataFrame, facts: Mapping[str, str]) -> dict[str, Any]
     """Returns the own score of what a run's test score is about: its last report, or the one with its best agent."""
     algo = str(metrics["algo"].iloc[0])
     keeps_best = facts.get("settings_elite_rule") in KEEPS_BEST_ELITE or (
-        algo in ALGORITHMS and ALGORITHMS[algo].keeps_best
+        algo in ALGORITHMS and ALGORITHMS[algo].chooses == "report"
     )
     has_best = keeps_best and metrics["score"].notna().any()
     report = metrics.loc[metrics["score"].idxmax()] if has_best else metrics.iloc[-1]

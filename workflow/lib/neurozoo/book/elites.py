@@ -52,7 +52,7 @@ def elites_of_records(records: Mapping[str, Record]) -> pd.DataFrame:
         for run in record.runs:
             if (
                 run.algo in ALGORITHMS
-                and (ALGORITHMS[run.algo].score_is_selected or ALGORITHMS[run.algo].keeps_best)
+                and ALGORITHMS[run.algo].chooses
                 and run.score is not None
                 and run.test_score is not None
                 and (run.test_episodes or 0) > 1

@@ -157,7 +157,9 @@ def _score_caption(reports: pd.DataFrame, runs: pd.DataFrame) -> str:
         names = "; ".join(dict.fromkeys(own["curve"]))
         whose = f"each report's own score ({names}: no curve of tests)" if len(tested) else "each report's own score"
         sentences.append(style.mean_of(own["episodes"], of=whose))
-    chosen = [algo for algo in dict.fromkeys(own["algo"]) if algo in ALGORITHMS and ALGORITHMS[algo].score_is_selected]
+    chosen = [
+        algo for algo in dict.fromkeys(own["algo"]) if algo in ALGORITHMS and ALGORITHMS[algo].chooses == "individual"
+    ]
     if chosen:
         names = ", ".join(algo_name(algo) for algo in chosen)
         sentences.append(f"{names}: the elite was selected by this score, so it is too high.")

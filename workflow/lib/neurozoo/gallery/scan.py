@@ -309,14 +309,14 @@ class _Scan:
             self.missing.note(folder, reason, is_damaged=False)
             return
         if run.algo in ALGORITHMS and ALGORITHMS[run.algo].result == "archive":
-            self._note_not_made(folder, ALGORITHMS[run.algo].products())
+            self._note_not_made(folder, ALGORITHMS[run.algo].files)
             return
         names = ["metrics.csv", f"frozen/{RECORD_FILE}", "rollout.npz", "activation.mp4", "lineage.png"]
         if run.algo == IMPORTED:
             names.remove("metrics.csv")
         if (folder / "frozen").is_dir():
             names.remove(f"frozen/{RECORD_FILE}")  # `open_frozen` has reported it if it is missing
-        if run.algo not in ALGORITHMS or not ALGORITHMS[run.algo].has_lineage:
+        if run.algo not in ALGORITHMS or "lineage.png" not in ALGORITHMS[run.algo].files:
             names.remove("lineage.png")
         self._note_not_made(folder, names)
 

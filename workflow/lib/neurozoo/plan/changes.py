@@ -48,19 +48,11 @@ def changed_settings(
     """Finds the settings in which a run differs from the plan.
 
     Other arguments and errors are those of `run_settings`.
-
-    Args:
-        config: As returned by `check_config`.
-        recorded: The run's `config.yaml`.
-        algo: Algorithm.
-        game: Game.
-        model: Network.
-        run: Number of the repetition.
     """
     settings = settings_of_run(config, algo=algo, game=game, model=model, run=run)
     now = asdict(settings)
     if "protocol" in now:  # a record names the game's own, too
-        now["protocol"] = get_algorithm(algo).describe_protocol(game, settings)["name"]
+        now["protocol"] = settings.describe_protocol(game)["name"]
     both = {name: [recorded[name], now[name]] for name in now if name in recorded}
     plain = json.loads(json.dumps(both, default=str, skipkeys=True))  # a record may hold what somebody wrote
     return [Change(name, *values) for name, values in plain.items() if values[0] != values[1]]
@@ -87,14 +79,6 @@ def outlook(config: Mapping, run_dir: Path, *, algo: str, game: str, model: str,
     """Says whether a run that has begun goes on or starts anew, if its settings have changed.
 
     Other arguments are those of `run_settings`.
-
-    Args:
-        config: As returned by `check_config`.
-        run_dir: The run's folder.
-        algo: Algorithm.
-        game: Game.
-        model: Network.
-        run: Number of the repetition.
 
     Returns:
         Words such as `starts anew (mutation_power was 0.5, is now 0.002)`. They are empty if nothing has changed, if
@@ -124,11 +108,6 @@ def unseen_changes(config: Mapping, runs: Iterable[PlannedRun], *, folder: str |
     It does not know results that were copied here, or made by `python -m neurozoo train`, nor what the catalogue of
     networks said.
 
-    Args:
-        config: As returned by `check_config`.
-        runs: Planned runs.
-        folder: Snakemake's own folder.
-
     Returns:
         A sentence; empty if there are none.
     """
@@ -156,12 +135,7 @@ def unseen_changes(config: Mapping, runs: Iterable[PlannedRun], *, folder: str |
 
 
 def runs_to_train(config: Mapping, runs: Iterable[PlannedRun]) -> list[PlannedRun]:
-    """Leaves the runs that a plan trains: those without a result, and those whose settings have changed since.
-
-    Args:
-        config: As returned by `check_config`.
-        runs: Planned runs.
-    """
+    """Leaves the runs that a plan trains: those without a result, and those whose settings have changed since."""
     return [run for run in runs if not _is_done(config, run)]
 
 

@@ -79,9 +79,6 @@ def stack_of_profile() -> Stack:
 def check_profile(name: str) -> None:
     """Ends the process with a sentence if a profile's plugins or keys are missing, and mends what plugins do wrong.
 
-    Args:
-        name: `aws` or `kubernetes`.
-
     Raises:
         SystemExit: Status 1, after the sentence.
     """

@@ -16,9 +16,6 @@ def played_differently(config: Mapping) -> str | None:
 
     Scores are compared only if all facts of how episodes are played are equal (docs/statistics.md).
 
-    Args:
-        config: As returned by `check_config`.
-
     Returns:
         The sentence, with the facts that differ and the settings that choose them; None if all can be compared.
     """
@@ -53,10 +50,8 @@ def _ways(config: Mapping) -> dict[str, dict[Way, list[str]]]:
         for member in members_of(experiment):
             settings = settings_of(spec.name, member)
             for game in experiment["games"]:
-                records = {
-                    "protocol_record": dict(spec.describe_protocol(game, settings)),
-                    "evaluation_record": spec.evaluation_record(game, settings),
-                }
+                records = settings.records(game)
+                del records["settings_record"]
                 way = tuple(facts_of(records).items())
                 found.setdefault(game, {}).setdefault(way, []).append(spec.name)
     return found

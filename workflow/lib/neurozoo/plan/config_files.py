@@ -49,9 +49,6 @@ def check_command_line(arguments: Sequence[str]) -> None:
 
     Snakemake reads them before the Snakefile. It takes all that follows `--configfile` for configurations.
 
-    Args:
-        arguments: As in `sys.argv`.
-
     Raises:
         SystemExit: Status 1, after the sentence.
     """

@@ -1,7 +1,7 @@
 """The keys of config.yaml, with their types, bounds, defaults and descriptions.
 
 `neurozoo.plan.config_sections` has the sections about measuring and showing results. Names of games, networks,
-algorithms, presets and settings are not listed here: `neurozoo.plan.meaning` compares them with the library.
+algorithms, presets and settings are not listed here: `neurozoo.plan.config_problems` compares them with the library.
 """
 
 from typing import Annotated, Any, Literal

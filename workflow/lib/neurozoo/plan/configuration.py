@@ -8,7 +8,7 @@ from itertools import islice
 
 from neurozoo.environments.gymnasium_games import trust_module_of
 from neurozoo.errors import NeurozooError
-from neurozoo.plan.meaning import meaning_problems
+from neurozoo.plan.config_problems import config_problems
 from neurozoo.plan.structure import SHOWN_PROBLEMS, check_structure
 from neurozoo.yaml_files import check_growth
 
@@ -36,7 +36,7 @@ def check_config(config: Mapping, *, source: str = "The configuration") -> dict:
     checked, problems = check_structure(config)
     if not problems:
         _trust_environments(checked)
-    problems = problems or list(islice(meaning_problems(checked), SHOWN_PROBLEMS + 1))
+    problems = problems or list(islice(config_problems(checked), SHOWN_PROBLEMS + 1))
     if problems:
         count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
         shown = [f"  {line}" for line in problems[:SHOWN_PROBLEMS]]

@@ -13,9 +13,6 @@ MODULES = {"cluster": "dask_jobqueue", "compare": "plotly", "levels": "ribs"}
 def missing_packages(config: Mapping) -> str | None:
     """Returns a sentence about packages that a configuration's runs need, but that are not installed here.
 
-    Args:
-        config: As returned by `check_config`.
-
     Returns:
         The sentence, with the command that installs them; None if nothing is missing.
     """

@@ -109,9 +109,6 @@ def check_folders(paths: Iterable[str | os.PathLike], *, are_needed: bool = True
 def check_folders_on_storage(folders: Mapping[str, str]) -> None:
     """Checks that folders of results in a cloud are not absolute: they lie below the prefix of the storage.
 
-    Args:
-        folders: `pathvars` of the configuration.
-
     Raises:
         NeurozooError: One is absolute.
     """

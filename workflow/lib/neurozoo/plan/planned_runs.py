@@ -13,9 +13,8 @@ from typing import Any
 from neurozoo.agents.agent import IMPORTED
 from neurozoo.algorithms.agent_names import called, label_with_name
 from neurozoo.algorithms.registry import ALGORITHMS, get_algorithm
-from neurozoo.algorithms.run_settings import PROTOCOL_CHOICES
+from neurozoo.algorithms.run_settings import PROTOCOL_CHOICES, Need
 from neurozoo.algorithms.settings import resolve_settings
-from neurozoo.algorithms.spec import Need
 from neurozoo.compute.dask_settings import ClusterSettings
 from neurozoo.environments.gymnasium_games import trust_module_of
 from neurozoo.environments.observations import ObservationShape, observation_shape
@@ -51,11 +50,7 @@ class PlannedRun:
 
 
 def planned_runs(config: Mapping) -> list[PlannedRun]:
-    """Lists the runs of all experiments in the order of the file, each once.
-
-    Args:
-        config: As returned by `check_config`.
-    """
+    """Lists the runs of all experiments in the order of the file, each once."""
     return list(
         dict.fromkeys(run for experiment in config["experiments"].values() for run in runs_of(experiment)),
     )
@@ -66,9 +61,6 @@ def labels_of_runs(config: Mapping) -> dict[str, str]:
 
     That is what their experiments want, after the name that the literature has for them, such as PPO (see
     `AlgorithmSpec.also_called`). Runs without either are left out.
-
-    Args:
-        config: As returned by `check_config`.
     """
     labels: dict[str, list[str]] = {}
     for experiment in config["experiments"].values():
@@ -85,29 +77,17 @@ def labels_of_runs(config: Mapping) -> dict[str, str]:
 
 
 def imported_runs(config: Mapping) -> list[PlannedRun]:
-    """Lists the imported genomes as runs, in the order of the file.
-
-    Args:
-        config: As returned by `check_config`.
-    """
+    """Lists the imported genomes as runs, in the order of the file."""
     return [imported_run(entry) for entry in config.get("imports", {}).values()]
 
 
 def runs_with_network(config: Mapping) -> list[PlannedRun]:
-    """Lists the planned runs that result in a network, which can be frozen, recorded and filmed.
-
-    Args:
-        config: As returned by `check_config`.
-    """
+    """Lists the planned runs that result in a network, which can be frozen, recorded and filmed."""
     return [run for run in planned_runs(config) if ALGORITHMS[run.algo].result == "network"]
 
 
 def runs_with_levels(config: Mapping) -> list[PlannedRun]:
-    """Lists the planned runs that result in an archive of levels.
-
-    Args:
-        config: As returned by `check_config`.
-    """
+    """Lists the planned runs that result in an archive of levels."""
     return [run for run in planned_runs(config) if ALGORITHMS[run.algo].has_levels]
 
 
@@ -117,21 +97,13 @@ def runs_with_predictions(config: Mapping) -> list[PlannedRun]:
 
 
 def filmed_runs(config: Mapping) -> list[PlannedRun]:
-    """Lists the runs whose generations are filmed.
-
-    Args:
-        config: As returned by `check_config`.
-    """
+    """Lists the runs whose generations are filmed."""
     wanted = config["generations"]["experiments"]
     return list(dict.fromkeys(run for name in wanted for run in runs_of(config["experiments"][name])))
 
 
 def filter_files(config: Mapping) -> list[tuple[PlannedRun, str]]:
-    """Lists the wanted pictures of filters, each as a run and a path in its folder.
-
-    Args:
-        config: As returned by `check_config`.
-    """
+    """Lists the wanted pictures of filters, each as a run and a path in its folder."""
     wanted = config["filters"]
     runs = dict.fromkeys(run for name in wanted["experiments"] for run in runs_of(config["experiments"][name]))
     return [
@@ -151,11 +123,7 @@ def filter_pictures(
 
 
 def runs_with_lean(config: Mapping) -> list[PlannedRun]:
-    """Lists the planned runs whose networks see several frames at a time.
-
-    Args:
-        config: As returned by `check_config`.
-    """
+    """Lists the planned runs whose networks see several frames at a time."""
     return [run for run in runs_with_network(config) if _observation_of(config, run).stack > 1]
 
 
@@ -208,10 +176,7 @@ def runs_with_layer(config: Mapping, layer: str) -> list[PlannedRun]:
 def classified_games(config: Mapping) -> list[str]:
     """Lists the compared games in which a classifier has something to tell apart, such as two algorithms.
 
-    PPO and PQN are two algorithms, too, although both are `impala`; see `AlgorithmSpec.called_by`.
-
-    Args:
-        config: As returned by `check_config`.
+    PPO and PQN are two algorithms, too, although both are `impala`; see `AlgorithmSpec.also_called`.
     """
     wanted = config["comparisons"]
     labels = labels_of_runs(config)
@@ -288,14 +253,7 @@ def planned_facts(config: Mapping, *, algo: str, game: str, model: str, run: int
     Returns:
         Texts by name, see `records.comparability.facts_of`.
     """
-    spec, settings = get_algorithm(algo), settings_of_run(config, algo=algo, game=game, model=model, run=run)
-    return facts_of(
-        {
-            "settings_record": spec.settings_record(settings),
-            "protocol_record": dict(spec.describe_protocol(game, settings)),
-            "evaluation_record": spec.evaluation_record(game, settings),
-        }
-    )
+    return facts_of(settings_of_run(config, algo=algo, game=game, model=model, run=run).records(game))
 
 
 def run_resources(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> dict[str, Any]:
@@ -308,13 +266,13 @@ def run_resources(config: Mapping, *, algo: str, game: str, model: str, run: int
         empty for none, and for runs that play on a GPU. `ranks`: the processes that the run consists of.
     """
     settings, spec = settings_of_run(config, algo=algo, game=game, model=model, run=run), ALGORITHMS[algo]
-    can_use_cluster = ("op" in spec.needs or spec.has_levels) and not spec.gpus(settings)
+    can_use_cluster = ("op" in spec.needs or spec.has_levels) and not settings.gpus
     cluster = ClusterSettings.of(config["distributed"]) if can_use_cluster else None
     return {
-        "memory": spec.memory(settings),
-        "gpus": spec.gpus(settings),
+        "memory": settings.memory,
+        "gpus": settings.gpus,
         "cluster": cluster.to_words() if cluster else "",
-        "ranks": spec.ranks(settings),
+        "ranks": settings.ranks,
     }
 
 
@@ -326,7 +284,7 @@ def start_files(config: Mapping, *, algo: str, game: str, model: str, run: int |
     Returns:
         Files, and for the folder of another run its checkpoint; empty for most runs.
     """
-    sources = get_algorithm(algo).start_sources(settings_of_run(config, algo=algo, game=game, model=model, run=run))
+    sources = settings_of_run(config, algo=algo, game=game, model=model, run=run).start_sources
     return [
         source if Path(source).suffix or Path(source).is_file() else f"{source.rstrip('/')}/checkpoint.npz"
         for source in sources
@@ -338,8 +296,8 @@ def needs_of_run(config: Mapping, *, algo: str, game: str, model: str, run: int 
 
     Arguments and errors are those of `run_settings`.
     """
-    spec, settings = get_algorithm(algo), settings_of_run(config, algo=algo, game=game, model=model, run=run)
-    return (*spec.needs, *spec.needs_besides(game, settings))
+    settings = settings_of_run(config, algo=algo, game=game, model=model, run=run)
+    return (*get_algorithm(algo).needs, *settings.needs_besides(game))
 
 
 def settings_of_run(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> Any:
@@ -361,7 +319,7 @@ def check_new_run(
     if choice is not config["algorithms"][algo] or config_of_run(run_dir).exists():
         return
     try:
-        get_algorithm(algo).check_fit(game, settings_of(algo, choice))
+        settings_of(algo, choice).check_game(game)
     except NeurozooError as error:
         raise NeurozooError(
             f"{algo}/{game}/{model}/{run} is in no experiment, so it has the preset {choice['preset']!r} of "
@@ -403,12 +361,7 @@ def runs_of(experiment: Mapping) -> list[PlannedRun]:
 
 
 def _contains(experiment: Mapping, run: PlannedRun) -> bool:
-    """Returns `run in runs_of(experiment)`, in a time that does not grow with the number of runs.
-
-    Args:
-        experiment: Without a sweep.
-        run: The run.
-    """
+    """Returns `run in runs_of(experiment)`, in a time that does not grow with the number of runs."""
     runs = experiment["runs"]
     return (
         run.algo == experiment["algo"]

@@ -35,11 +35,7 @@ def recorded_runs(config: Mapping) -> list[PlannedRun]:
 
 
 def planned_products(config: Mapping) -> list[str]:
-    """Lists all files that a configuration plans, except for the pages that show them.
-
-    Args:
-        config: As returned by `check_config`.
-    """
+    """Lists all files that a configuration plans, except for the pages that show them."""
     return [
         *_summaries(config),
         *_of_planned(config),
@@ -55,7 +51,7 @@ def planned_products(config: Mapping) -> list[str]:
 
 def _of_planned(config: Mapping) -> list[str]:
     runs = planned_runs(config)
-    return [path for run in runs for file in ALGORITHMS[run.algo].products() for path in run_files(file, [run])]
+    return [path for run in runs for file in ALGORITHMS[run.algo].files for path in run_files(file, [run])]
 
 
 def _summaries(config: Mapping) -> list[str]:
@@ -132,11 +128,7 @@ def _comparisons(config: Mapping) -> list[str]:
 
 
 def algo_pattern(is_wanted: Callable[[AlgorithmSpec], bool]) -> str:
-    """Returns a regular expression for the names of some algorithms; it matches nothing if there are none.
-
-    Args:
-        is_wanted: Chooses the algorithms.
-    """
+    """Returns a regular expression for the names of some algorithms; it matches nothing if there are none."""
     names = [re.escape(name) for name, spec in ALGORITHMS.items() if is_wanted(spec)]
     return "|".join(names) if names else "(?!)"
 

@@ -106,11 +106,7 @@ def _sections(place: str, schema: Mapping) -> Iterator[tuple[str, Mapping]]:
 
 
 def entries(schema: Mapping) -> list[Entry]:
-    """Lists the keys of a mapping, except for the sections in it.
-
-    Args:
-        schema: As returned by `json_schema`.
-    """
+    """Lists the keys of a mapping, except for the sections in it."""
     required = schema.get("required", ())
     return [
         Entry(

@@ -31,9 +31,9 @@ _OF = {
 _OF_LOGS: tuple[tuple[str, str, Callable[[AlgorithmSpec], bool]], ...] = (
     (r"generations\.mp4|generations/.*", "genomes of generations", lambda spec: spec.logs_genomes),
     (r"lineage\.parquet", "genomes of generations", lambda spec: spec.logs_genomes),
-    (r"lineage\.(pdf|svg|png)", "family tree", lambda spec: spec.has_lineage),
-    (r"phases\..*", "phases of play, training and tests", lambda spec: spec.has_phases),
-    (r"episodes\.csv", "single games of training", lambda spec: spec.has_episodes),
+    (r"lineage\.(pdf|svg|png)", "family tree", lambda spec: "lineage.png" in spec.files),
+    (r"phases\..*", "phases of play, training and tests", lambda spec: "phases.csv" in spec.files),
+    (r"episodes\.csv", "single games of training", lambda spec: "episodes.csv" in spec.files),
 )
 
 

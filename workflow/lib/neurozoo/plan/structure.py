@@ -21,9 +21,6 @@ SHOWN_PROBLEMS = 50  # of a configuration; a long list of wrong values has one f
 def check_structure(config: Mapping) -> tuple[dict, list[str]]:
     """Checks keys, types and bounds.
 
-    Args:
-        config: What the user wrote.
-
     Returns:
         A copy with all defaults, and one sentence per problem, hardly more than `SHOWN_PROBLEMS`. Do
         not use the copy if there are problems.

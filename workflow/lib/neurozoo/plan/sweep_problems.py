@@ -14,7 +14,7 @@ from neurozoo.plan.sweeps import (
     members_of,
     name_combination,
 )
-from neurozoo.records.comparability import settings_hash
+from neurozoo.records.comparability import facts_of
 from neurozoo.validation import explain
 
 # What belongs elsewhere, with where.
@@ -83,11 +83,8 @@ def pooling_problems(place: str, experiment: Mapping) -> Iterator[str]:
     reported = set()
     for values, member in zip(combinations_of(experiment), members_of(experiment), strict=True):
         settings = settings_of(spec.name, member)
-        played = [
-            ({**spec.describe_protocol(game, settings), "name": ""}, spec.evaluation_record(game, settings))
-            for game in experiment["games"]
-        ]
-        alike = found.setdefault(f"{settings_hash(spec.settings_record(settings))} {played}", values)
+        records = [facts_of(settings.records(game)) for game in experiment["games"]]
+        alike = found.setdefault(str(records), values)
         different = tuple(name for name in values if repr(values[name]) != repr(alike[name]))
         if alike is not values and different not in reported:
             reported.add(different)

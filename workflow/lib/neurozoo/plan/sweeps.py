@@ -38,10 +38,6 @@ def members_of(experiment: Mapping) -> list[Mapping]:
 def member_with_run(experiment: Mapping, run: int) -> Mapping | None:
     """Returns the member that may contain a run, in a time that does not grow with the number of runs.
 
-    Args:
-        experiment: As for `combinations_of`.
-        run: Number of the run.
-
     Returns:
         None if the number belongs to no combination.
     """

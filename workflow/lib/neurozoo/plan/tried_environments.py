@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from neurozoo.algorithms.spec import game_protocol
 from neurozoo.environments.games import PLATFORMER_GAMES, world_of
 from neurozoo.errors import NeurozooError
 from neurozoo.plan.planned_runs import runs_of, settings_of
@@ -15,9 +14,6 @@ def try_environments(config: Mapping) -> Iterator[str]:
     """Plays the first step of each Gymnasium environment whose runs are not finished.
 
     The platform game is not tried: the native op plays it, and may not be built yet.
-
-    Args:
-        config: As returned by `check_config`.
 
     Yields:
         A sentence for each environment whose runs cannot be repeated.
@@ -35,7 +31,7 @@ def try_environments(config: Mapping) -> Iterator[str]:
             from neurozoo.environments.gymnasium_world import try_environment  # plans of other games need no Gymnasium
 
             tried.add(game)
-            protocol = game_protocol(game, settings_of(experiment["algo"], members_of(experiment)[0]))
+            protocol = settings_of(experiment["algo"], members_of(experiment)[0]).game_protocol(game)
             try:
                 sentence = try_environment(game, protocol)
             except NeurozooError as error:

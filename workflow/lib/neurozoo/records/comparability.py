@@ -171,12 +171,7 @@ def _with_networks(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def distinct_rows(table: pd.DataFrame, columns: Sequence[str]) -> tuple[np.ndarray, pd.DataFrame]:
-    """Returns the number of each row's values, and the different values by number; a table has many rows of each.
-
-    Args:
-        table: The rows.
-        columns: The columns that count.
-    """
+    """Returns the number of each row's values, and the different values by number; a table has many rows of each."""
     ids = np.zeros(len(table), np.int64)
     for name in columns:
         codes, values = pd.factorize(table[name])
@@ -222,9 +217,6 @@ def name_variants(records: Mapping[str, Facts], labels: Mapping[str, str]) -> di
 
 def name_differences(records: Mapping[str, Facts]) -> dict[str, str]:
     """Names each record by the entries in which the records differ, such as `mutation_power 0.5`.
-
-    Args:
-        records: Texts by name.
 
     Returns:
         A different name for each record; it ends with the record's key where the first differences are the same.

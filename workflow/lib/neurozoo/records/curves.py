@@ -27,9 +27,6 @@ def scores_to_draw(metrics: pd.DataFrame) -> pd.DataFrame:
 
     One test, at the end of many reports, is a point and no curve.
 
-    Args:
-        metrics: The merged table.
-
     Returns:
         Its rows with a score and frames. `score` and `episodes` (behind it; NA if unknown) are the chosen ones, and
         `is_test` tells which.
@@ -174,9 +171,6 @@ def reference_levels(reports: pd.DataFrame) -> pd.DataFrame:
 
     A human's score that is more than twice as far from random play as the best report is left out, because nothing
     else could be seen beside it.
-
-    Args:
-        reports: Rows with `game` and `score`.
 
     Returns:
         Rows with `game`, `level` (`random` or `human`) and `score`.

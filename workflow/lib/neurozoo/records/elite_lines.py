@@ -46,11 +46,7 @@ class EliteLines:
         self._entries: list[str] | None = None
 
     def read(self, text: str) -> str | None:
-        """Returns the genome's whole text; None if the lines before are missing.
-
-        Args:
-            text: What stands behind the mark.
-        """
+        """Returns the genome's whole text; None if the lines before are missing."""
         change = _CHANGE.fullmatch(text)
         if change is None and text != _SAME:
             self._entries = _ENTRY.findall(text[1:-1]) if text.startswith("(") and text.endswith(")") else None

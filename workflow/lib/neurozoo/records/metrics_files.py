@@ -70,10 +70,6 @@ def _read(path: str | os.PathLike, kinds: Mapping[str, pa.DataType], columns: Se
 def find_types(paths: Sequence[str | os.PathLike], *, types: Types) -> dict[str, str]:
     """Returns the type of every column in any of several tables.
 
-    Args:
-        paths: The tables.
-        types: Types that are known.
-
     Raises:
         ValueError: As `read_table`; the note says which file it is.
     """

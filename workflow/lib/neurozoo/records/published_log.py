@@ -103,9 +103,6 @@ def _shortened(text: str) -> str:
 def read_tables(lines: Iterable[str]) -> Iterator[dict[str, str]]:
     """Reads the tables of a text log in either layout.
 
-    Args:
-        lines: The log, line by line.
-
     Yields:
         Value by name, both as printed. `Current elite` holds the whole genome that follows a table of the genetic
         algorithm. `Iteration` comes from the heading if the table has none. An incomplete table is left out: the job

@@ -112,9 +112,6 @@ def _run_of(path: str | os.PathLike) -> str:
 def read_metrics(path: str | os.PathLike) -> pd.DataFrame:
     """Reads a merged table, or one run's, with the types of the standard columns.
 
-    Args:
-        path: A `.parquet` or `.csv`.
-
     Raises:
         NeurozooError: The file is missing or is not a metrics table.
     """
@@ -125,9 +122,6 @@ def read_metrics(path: str | os.PathLike) -> pd.DataFrame:
 
 def read_scores(path: str | os.PathLike) -> pd.DataFrame:
     """Reads the columns of a merged table that scores and figures need, a million rows in 200 MB.
-
-    Args:
-        path: A `.parquet` or `.csv`.
 
     Returns:
         The columns of the run, its scores, and what makes it comparable; in a `.parquet`, the latter as categories.
@@ -238,9 +232,6 @@ def _has_type(column: pd.Series, kind: str) -> bool:
 def final_scores(metrics: pd.DataFrame) -> pd.DataFrame:
     """Returns each run's last test score, which comes from episodes that selected nothing.
 
-    Args:
-        metrics: The merged table.
-
     Returns:
         One row per run with the columns of `IDENTITY`, `frames` (when it was measured), `test_score`, `test_episodes`
         (its number of episodes; both are empty if the log does not have them) and what `with_names` adds. Runs without
@@ -263,9 +254,6 @@ def final_scores(metrics: pd.DataFrame) -> pd.DataFrame:
 
 def human_normalised(scores: pd.DataFrame) -> dict[str, np.ndarray]:
     """Puts the scores of different games on one scale: 0 is random play, 1 a professional human.
-
-    Args:
-        scores: As returned by `final_scores`.
 
     Returns:
         For each game that has a human score, (score - random) / (human - random) of its runs, shape (runs,).
@@ -339,9 +327,6 @@ def score_table(
 
 def extent(scores: pd.DataFrame) -> dict[str, int]:
     """Returns how much data a score is based on.
-
-    Args:
-        scores: Rows of `final_scores`.
 
     Returns:
         The number of `runs`, and the smallest `episodes` (NA if any is unknown) and `frames` of a run's last test.

@@ -66,14 +66,7 @@ class Clock:
         return spent | ({"now": vars(self.now)} if self.now.total else {})
 
     def add(self, seconds: float, *, untimed: float, playing: float, processor: float) -> None:
-        """Adds seconds to the current iteration: of these, `untimed` went into tests and `playing` into episodes.
-
-        Args:
-            seconds: Wall time.
-            untimed: Part of it.
-            playing: Part of it.
-            processor: Processor time meanwhile.
-        """
+        """Adds seconds to the current iteration: of these, `untimed` went into tests and `playing` into episodes."""
         self.now.counted += seconds - untimed
         self.now.total += seconds
         self.now.playing += playing

@@ -26,14 +26,9 @@ def state_identity(spec: AlgorithmSpec, context: RunContext, of_session: Mapping
     """Returns the identity of a run: plain values by name.
 
     The budget is not part of it, because it may grow. `WAYS_TO_RUN` are not, because they do not change the result.
-
-    Args:
-        spec: The algorithm.
-        context: The run.
-        of_session: `Session.identity`.
     """
     settings = context.settings
-    played = dict(spec.describe_protocol(context.game, settings))
+    played = settings.describe_protocol(context.game)
     identity = {**context.identity, **asdict(settings), **of_session, "protocol": played["name"], PROTOCOL: played}
     if spec.result == "network":
         identity[ARCHITECTURE] = architecture_digest(context.model, with_start=True)
@@ -42,33 +37,22 @@ def state_identity(spec: AlgorithmSpec, context: RunContext, of_session: Mapping
 
 
 def run_facts(spec: AlgorithmSpec, context: RunContext, identity: Mapping[str, object]) -> dict[str, object]:
-    """Returns what `config.yaml` records of a run: its identity, all other settings, and what makes it comparable.
-
-    Args:
-        spec: The algorithm.
-        context: The run.
-        identity: As returned by `state_identity`.
-    """
+    """Returns what `config.yaml` records of a run: its identity, all other settings, and what makes it comparable."""
     settings = context.settings
     return {
         KEY: FORMAT,
         **identity,
         **{name: value for name, value in asdict(settings).items() if name not in identity},
-        "settings_record": _as_yaml(spec.settings_record(settings)),
-        "evaluation_record": spec.evaluation_record(context.game, settings),
+        **_as_yaml(settings.records(context.game)),
     }
 
 
-def result_facts(spec: AlgorithmSpec, context: RunContext) -> dict[str, object]:
-    """Returns what `result.json` says besides the result: what makes the run comparable with others.
-
-    Args:
-        spec: The algorithm.
-        context: The run.
-    """
+def result_facts(context: RunContext) -> dict[str, object]:
+    """Returns what `result.json` says besides the result: what makes the run comparable with others."""
+    records = context.settings.records(context.game)
     return {
-        "settings_hash": settings_hash(spec.settings_record(context.settings)),
-        "evaluation_record": spec.evaluation_record(context.game, context.settings),
+        "settings_hash": settings_hash(records["settings_record"]),
+        "evaluation_record": records["evaluation_record"],
     }
 
 

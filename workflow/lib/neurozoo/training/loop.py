@@ -1,101 +1,35 @@
 """Trains one run: the loop that all algorithms share."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import yaml
 
 from neurozoo.agents.tags import Moment, Tag, parse_tag
 from neurozoo.algorithms.registry import get_algorithm
+from neurozoo.algorithms.results import Result
 from neurozoo.algorithms.session import Report, RunContext, Session
-from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.algorithms.spec import AlgorithmSpec
-from neurozoo.compute.dask_settings import ClusterSettings
 from neurozoo.compute.interruption import Interrupted, Interruption
 from neurozoo.errors import NeurozooError
-from neurozoo.evaluation import DEFAULT_SLOTS
 from neurozoo.files import write_text
 from neurozoo.native.image import check_image
 from neurozoo.provenance import provenance
 from neurozoo.records.kept_result import drop_kept_result
 from neurozoo.records.run_config import config_of_run, read_run_settings
 from neurozoo.records.run_log import progress_of
-from neurozoo.training.backup import Backup, NoBackup, TakenOver, backup_of
+from neurozoo.training.backup import TakenOver, backup_of
 from neurozoo.training.clock import Clock
 from neurozoo.training.heartbeat import Heartbeat
 from neurozoo.training.identity import continues, result_facts, run_facts, state_identity
-from neurozoo.training.keeping import Keeper
 from neurozoo.training.ownership import wait_for_earlier_training
 from neurozoo.training.ranks import train_in_ranks
 from neurozoo.training.reporting import RunReporter, Terminal, log_record, publish
+from neurozoo.training.snapshots import SnapshotWriter
 from neurozoo.training.state import RunState
 from neurozoo.training.tensorboard import EventWriter
 from neurozoo.training.watch import TrainingWatch
-
-
-def make_context(
-    *,
-    algo: str,
-    game: str,
-    model: str,
-    run: int,
-    settings: Mapping[str, object],
-    run_dir: str | Path,
-    distributed: str | Mapping[str, object] | None = None,
-    ops: str | Path | None = None,
-    noise: str | Path | None = None,
-    threads: int = 1,
-    slots: int = DEFAULT_SLOTS,
-    mpi: str = "mpirun",
-    backup: str = "",
-) -> RunContext:
-    """Checks the settings of a run and collects everything that its session needs.
-
-    Args:
-        algo: Algorithm such as `ga`.
-        game: Game id such as `frostbite`.
-        model: Network such as `large`, or another variant of the algorithm.
-        run: Number of the run; part of the seed.
-        settings: Settings of the algorithm by name. A setting that is left out has its value in the preset `demo`.
-        run_dir: Folder of the run.
-        distributed: The Dask cluster that plays the episodes, in any form that `ClusterSettings.of` reads; None to play
-            them in this process.
-        ops: The op library, for algorithms that need it.
-        noise: The noise table, for algorithms that need it.
-        threads: Number of threads; results do not depend on it.
-        slots: Episodes that the batched engine plays at once.
-        mpi: The command that starts several processes, if the settings ask for them: `mpirun`, `srun`, or one of them
-            with options.
-        backup: Where the state is kept besides, so that another node can continue: an address such as
-            `s3://my-bucket/backup`, or "" for nowhere.
-
-    Raises:
-        NeurozooError: The algorithm, game, model or a setting is unknown, a value is out of range or does not fit the
-            game, or the op or the noise table is missing.
-    """
-    spec = get_algorithm(algo)
-    for need, given in (("op", ops), ("noise", noise)):
-        if need in spec.needs and given is None:
-            raise NeurozooError(f"{algo} needs the {need}, but none was given. Build it: make foundations")
-    game, resolved = spec.check_game(game), resolve_settings(algo, preset="demo", overrides=settings)
-    spec.check_fit(game, resolved)
-    return RunContext(
-        algo=algo,
-        game=game,
-        model=spec.check_variant(model),
-        run=run,
-        settings=resolved,
-        run_dir=Path(run_dir),
-        threads=threads,
-        ops=None if ops is None else Path(ops),
-        noise=None if noise is None else Path(noise),
-        slots=slots,
-        cluster=ClusterSettings.of(distributed),
-        mpi=mpi,
-        backup=backup,
-    )
 
 
 def train(
@@ -129,11 +63,10 @@ def train(
             state is saved or left as it was.
     """
     check_image()
-    spec = get_algorithm(context.algo)
-    count = spec.ranks(context.settings)
-    if count > context.ranks.size:
+    spec, ranks = get_algorithm(context.algo), context.settings.ranks
+    if ranks > context.ranks.size:
         spec.open_session(context)  # checks the input before anything is started
-        train_in_ranks(context, count, terminal=terminal, keep_tags=keep_tags, tensorboard=tensorboard)
+        train_in_ranks(context, ranks, terminal=terminal, keep_tags=keep_tags, tensorboard=tensorboard)
         return
     tags = tuple(parse_tag(tag) for tag in keep_tags)
     backup = backup_of(context.run_dir, context.backup)
@@ -145,79 +78,28 @@ def train(
         session = spec.open_session(context)
         wait_for_earlier_training(context.state_dir, check=interruption.check)  # opening may have taken long
         with Heartbeat(context.state_dir) as heartbeat:  # before the state is read: another one stops writing it now
-            owned = _Owned(spec, context, session, backup, interruption, heartbeat)
-            say = [brought_back] if brought_back else []
-            _train_owned(owned, say=say, terminal=terminal, tags=tags, tensorboard=tensorboard)
-
-
-@dataclass(frozen=True)
-class _Owned:
-    """A run that no other process trains now, and what it needs."""
-
-    spec: AlgorithmSpec
-    context: RunContext
-    session: Session
-    backup: Backup | NoBackup
-    interruption: Interruption
-    heartbeat: Heartbeat
-
-
-def _train_owned(
-    owned: _Owned, *, say: Sequence[str], terminal: Terminal, tags: tuple[Tag, ...], tensorboard: bool
-) -> None:
-    spec, context, session, heartbeat = owned.spec, owned.context, owned.session, owned.heartbeat
-    identity = state_identity(spec, context, session.identity)
-    budget = spec.budget(context.settings)
-    state = RunState(context.run_dir, identity=identity, budget=budget)
-    _restore(session, state)
-    heartbeat.continue_from(session.progress)
-    facts, about = {**run_facts(spec, context, identity), **provenance()}, result_facts(spec, context)
-    for path in (state.folder / "config.yaml", context.run_dir / "config.yaml"):
-        write_text(path, yaml.safe_dump(facts, sort_keys=False))
-    reporter = RunReporter(
-        kept=state.text_log,
-        shown=context.run_dir / "train.log",
-        budget=budget,
-        unit=spec.budget_unit,
-        progress=session.progress,
-        title="/".join(map(str, context.identity.values())),
-        report_name=spec.report_name,
-        fields=tuple(session.table),
-        terminal=terminal,
-    )
-    try:
-        _announce(session, state, reporter)
-        for sentence in say:
-            reporter.say(sentence)
-        folder = context.run_dir / "tensorboard" if tensorboard else None
-        with EventWriter(folder, continues=bool(state.saved)) as events, session:
-            for sentence in session.announcements:
-                reporter.say(sentence)
-            clock = Clock.from_state(state.elapsed)
-            if context.cluster is not None or context.ranks.size > 1:
-                clock.processor = None  # this process sees its own time only
-            watch = TrainingWatch(state, reporter, heartbeat, owned.interruption, owned.backup, clock)
-            keeper = Keeper(context, snapshot_period=context.settings.snapshot_period, tags=tags, about=about)
-            training = _Training(spec, context, session, watch, keeper, events)
+            state = _read_state(spec, context, session)
+            heartbeat.continue_from(session.progress)
+            reporter = _open_reporter(spec, context, session, state, terminal)
             try:
-                while not session.is_done:
-                    training.run_iteration()
-            except TakenOver:
+                if brought_back:
+                    reporter.say(brought_back)
+                folder = context.run_dir / "tensorboard" if tensorboard else None
+                with EventWriter(folder, continues=bool(state.saved)) as events, session:
+                    for sentence in session.announcements:
+                        reporter.say(sentence)
+                    watch = TrainingWatch(state, reporter, heartbeat, interruption, backup, _clock_of(context, state))
+                    training = _Training(context, session, watch, events, tags)
+                    result = training.run()
+                reporter.say(training.farewell)
+            except Interrupted as stop:
+                reporter.say(str(stop))
                 raise
-            except NeurozooError:  # a signal, or what a longer run or more memory may mend
-                watch.back_up(owned.backup.keep)
-                raise
-            result = session.result()
-            watch.back_up(owned.backup.keep)
-        reporter.say(training.farewell)
-    except Interrupted as stop:
-        reporter.say(str(stop))
-        raise
-    finally:
-        reporter.close()
-    result.write(context.run_dir, context.identity, about)
-    publish(state.log, context.run_dir / "log.jsonl")
-    drop_kept_result(context.run_dir)
+            finally:
+                reporter.close()
+            result.write(context.run_dir, context.identity, result_facts(context))
+            publish(state.log, context.run_dir / "log.jsonl")
+            drop_kept_result(context.run_dir)
 
 
 def _check_folder(context: RunContext) -> None:
@@ -242,6 +124,17 @@ def _check_folder(context: RunContext) -> None:
         )
 
 
+def _read_state(spec: AlgorithmSpec, context: RunContext, session: Session) -> RunState:
+    """Restores a session from the run's state, if there is one, and writes `config.yaml`."""
+    identity = state_identity(spec, context, session.identity)
+    state = RunState(context.run_dir, identity=identity, budget=context.settings.budget)
+    _restore(session, state)
+    facts = {**run_facts(spec, context, identity), **provenance()}
+    for path in (state.folder / "config.yaml", context.run_dir / "config.yaml"):
+        write_text(path, yaml.safe_dump(facts, sort_keys=False))
+    return state
+
+
 def _restore(session: Session, state: RunState) -> None:
     if state.saved:
         try:
@@ -253,36 +146,67 @@ def _restore(session: Session, state: RunState) -> None:
             raise NeurozooError(f"The state in {state.folder} is damaged ({error!r}). {state.remedy}") from error
 
 
-def _announce(session: Session, state: RunState, reporter: RunReporter) -> None:
+def _open_reporter(
+    spec: AlgorithmSpec, context: RunContext, session: Session, state: RunState, terminal: Terminal
+) -> RunReporter:
+    reporter = RunReporter(
+        kept=state.text_log,
+        shown=context.run_dir / "train.log",
+        budget=context.settings.budget,
+        unit=spec.budget_unit,
+        progress=session.progress,
+        title="/".join(map(str, context.identity.values())),
+        report_name=spec.report_name,
+        fields=tuple(session.table),
+        terminal=terminal,
+    )
     if state.superseded:
         reporter.warn(f"{state.why_superseded}: what was there is now in {state.superseded}")
     if state.saved:
         reporter.say(f"Loaded iteration {session.iteration} from {state.folder}")
+    return reporter
+
+
+def _clock_of(context: RunContext, state: RunState) -> Clock:
+    clock = Clock.from_state(state.elapsed)
+    if context.cluster is not None or context.ranks.size > 1:
+        clock.processor = None  # this process sees its own time only
+    return clock
 
 
 class _Training:
     """The iterations of one training."""
 
     def __init__(
-        self,
-        spec: AlgorithmSpec,
-        context: RunContext,
-        session: Session,
-        watch: TrainingWatch,
-        keeper: Keeper,
-        events: EventWriter,
+        self, context: RunContext, session: Session, watch: TrainingWatch, events: EventWriter, tags: Sequence[Tag]
     ) -> None:
-        self._unit: Any = spec.budget_unit
-        self._budget = spec.budget(context.settings)
+        self._unit: Any = context.settings.unit()
+        self._budget = context.settings.budget
         self._session = session
         self._watch = watch
-        self._keeper = keeper
         self._events = events
+        self._snapshots = SnapshotWriter(
+            context, snapshot_period=context.settings.snapshot_period, tags=tags, about=result_facts(context)
+        )
         last = watch.state.last_report() or {}
         # Of the last report, not of the state: a moment that was passed since then still has to be kept.
         progress = progress_of(last)[1] or 0
         self._moment = Moment(last.get("Iteration", 0), progress, watch.clock.total, last.get("test_score"))
         self._steps: object = last.get("TimestepsSoFar")
+
+    def run(self) -> Result:
+        """Trains until the budget is spent."""
+        try:
+            while not self._session.is_done:
+                self._run_iteration()
+        except TakenOver:
+            raise
+        except NeurozooError:  # a signal, or what a longer run or more memory may mend
+            self._watch.back_up(self._watch.backup.keep)
+            raise
+        result = self._session.result()
+        self._watch.back_up(self._watch.backup.keep)
+        return result
 
     @property
     def farewell(self) -> str:
@@ -291,7 +215,7 @@ class _Training:
             return f"Training terminated after {self._session.progress} {self._unit}"
         return f"Training terminated after {self._steps} timesteps"
 
-    def run_iteration(self) -> None:
+    def _run_iteration(self) -> None:
         """Trains until the next report, reports it, and saves the state."""
         report = None
         while report is None:
@@ -319,7 +243,7 @@ class _Training:
         left = max(self._budget - report.progress, 0) / max(report.progress, 1) * clock.total
         watch.reporter.say_speed(record, clock=clock, progress=report.progress, left=left)
         now = Moment(report.iteration, report.progress, clock.total, report.test_score)
-        self._keeper.keep(self._session, before=self._moment, now=now)
+        self._snapshots.keep(self._session, before=self._moment, now=now)
         self._moment, self._steps = now, record.get("TimestepsSoFar")
         self._save()
 

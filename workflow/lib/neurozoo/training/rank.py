@@ -13,17 +13,13 @@ from neurozoo.compute.interruption import TIME_IS_UP, Interrupted
 from neurozoo.compute.mpi import Ranks, patience_of
 from neurozoo.compute.mpi_launch import STOPPED
 from neurozoo.errors import NeurozooError, plain_errors
-from neurozoo.training.loop import make_context, train
+from neurozoo.training.context import make_context
+from neurozoo.training.loop import train
 from neurozoo.training.ranks import follow
 
 
 def run_rank(job: Mapping[str, Any], ranks: Ranks) -> int:
-    """Does the part of one rank; returns its exit status. After an error, all ranks end at once.
-
-    Args:
-        job: What `train_in_ranks` put together.
-        ranks: The ranks that were started.
-    """
+    """Does the part of one rank; returns its exit status. After an error, all ranks end at once."""
     try:
         if ranks.size != job["count"]:
             raise NeurozooError(f"The run has {job['count']} learners and actors, but {ranks.size} processes started.")

@@ -11,7 +11,8 @@ from neurozoo.agents.tags import PUBLISHED
 from neurozoo.algorithms.registry import get_algorithm
 from neurozoo.errors import NeurozooError
 from neurozoo.records.run_config import config_of_run, read_run_settings
-from neurozoo.training.loop import make_context, train
+from neurozoo.training.context import make_context
+from neurozoo.training.loop import train
 from neurozoo.training.reporting import Terminal
 from neurozoo.training.state import read_spent
 

@@ -104,9 +104,6 @@ class TrainingWatch:
     def back_up(self, keep: Callable[[], None]) -> None:
         """Makes a backup. Storage that does not answer ends no training: the log says so, and the next one tries again.
 
-        Args:
-            keep: `Backup.keep` or `Backup.keep_if_due`.
-
         Raises:
             TakenOver: Another training continues the run.
         """

@@ -4,7 +4,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ from neurozoo.algorithms.dqn.playing import epsilon_greedy, play_test
 from neurozoo.algorithms.dqn.q_network import QNetwork
 from neurozoo.algorithms.dqn.replay import Replay, Sample
 from neurozoo.algorithms.dqn.settings import HISTORY, DqnSettings
+from neurozoo.algorithms.learner_session import ReportedNetwork
 from neurozoo.algorithms.session import Report
 from neurozoo.environments.episode_seeds import draw_seed
 from neurozoo.environments.protocols import Protocol
@@ -29,25 +29,6 @@ STATES = 32  # states of whose values `meanq` is the mean
 RECENT = 100  # training episodes of which `score` is the mean
 
 Watch = Callable[[int, int], None]  # gets the frames and steps since its last call
-
-
-@dataclass(frozen=True)
-class TestedNetwork:
-    """The network after an epoch.
-
-    Attributes:
-        weights: float32, shape (parameters,).
-        score: Mean score of the epoch's test.
-        iteration: Finished epochs.
-        frames: Frames of training by then.
-        episodes: Number of whole episodes of the test.
-    """
-
-    weights: np.ndarray
-    score: float
-    iteration: int
-    frames: int
-    episodes: int
 
 
 class DeepQLearner:
@@ -72,7 +53,7 @@ class DeepQLearner:
         self.settings = settings
         self.threads = threads
         self.iteration = self.steps = 0
-        self.tested: TestedNetwork | None = None
+        self.reported: ReportedNetwork | None = None
         self._layout = layout
         self._protocol = protocol
         self._entropy = entropy
@@ -110,7 +91,7 @@ class DeepQLearner:
 
         A state that was saved within the last epoch has spent the budget, too.
         """
-        return self.tested is not None and self.tested.frames == self.frames >= self.settings.frames
+        return self.reported is not None and self.reported.frames == self.frames >= self.settings.frames
 
     @property
     def progress(self) -> tuple[str, int, int, str]:
@@ -385,9 +366,9 @@ class DeepQLearner:
         )
         self._test_done = None
         self.iteration += 1
-        frames, before = self.frames, self.tested.frames if self.tested else 0
+        frames, before = self.frames, self.reported.frames if self.reported else 0
         scores = test.games or [test.unfinished]
-        self.tested = TestedNetwork(
+        self.reported = ReportedNetwork(
             self._network.theta(), float(np.mean(scores)), self.iteration, frames, len(test.games)
         )
         if self._states is None and self._replay.can_sample and len(self._replay) > STATES:
@@ -408,7 +389,7 @@ class DeepQLearner:
             progress=frames,
             score=float(np.mean(self._recent)) if self._recent else None,
             score_episodes=len(self._recent),
-            test_score=self.tested.score,
+            test_score=self.reported.score,
             test_episodes=len(test.games),
             fields=fields | {"TimestepsThisIter": steps, "TimestepsSoFar": frames // self._protocol.frame_skip},
         )
@@ -417,7 +398,7 @@ class DeepQLearner:
 
     def get_state(self) -> dict:
         """Returns what continuing depends on, as plain JSON; only between two rounds."""
-        tested = self.tested
+        reported = self.reported
         self._finish_learning()
         self._replay.flush()
         return {
@@ -434,7 +415,7 @@ class DeepQLearner:
             **({"seen": self._seen.tolist()} if self._masks else {}),
             "statistics": {name: statistics.get_state() for name, statistics in self._statistics.items()},
             "has_states": self._states is not None,
-            "best": tested and [tested.score, tested.iteration, tested.frames, tested.episodes],
+            "reported": reported and reported.to_json(),
             "worlds": self._environments.get_state(),
             "replay": self._replay.get_state(),
         }
@@ -445,8 +426,8 @@ class DeepQLearner:
         arrays = {f"{name}-at-{self._rounds}-{self.iteration}": array for name, array in own.items()}
         if self._states is not None:
             arrays["states"] = self._states
-        if self.tested is not None:
-            arrays[f"best-{self.tested.iteration}"] = self.tested.weights
+        if self.reported is not None:
+            arrays[self.reported.array_name] = self.reported.weights
         return arrays
 
     def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
@@ -468,9 +449,8 @@ class DeepQLearner:
             name: PhaseStatistics.from_state(statistics) for name, statistics in state["statistics"].items()
         }
         self._states = arrays["states"] if state["has_states"] else None
-        if state["best"]:
-            score, iteration, frames, episodes = state["best"]
-            self.tested = TestedNetwork(arrays[f"best-{iteration}"], score, iteration, frames, episodes)
+        if state["reported"]:
+            self.reported = ReportedNetwork.from_json(state["reported"], arrays)
         end = f"-at-{self._rounds}-{self.iteration}"
         own = {name.removesuffix(end): array for name, array in arrays.items() if name.endswith(end)}
         self._saved = (state, own)

@@ -43,9 +43,6 @@ class PhaseStatistics:
         """Returns the columns of simple_dqn's table, and `nr_lives_games`.
 
         `meancost` is the mean over this phase; the original divides by the updates of the whole run.
-
-        Args:
-            shared: Columns that are counted elsewhere.
         """
         games = self.games
         return {

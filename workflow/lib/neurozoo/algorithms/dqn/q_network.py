@@ -32,13 +32,9 @@ class QNetwork:
         layout: The network, of convolutions and dense layers.
         settings: How it learns.
         random: Draws the initial weights.
-
-    Raises:
-        NeurozooError: The network has layers that cannot be trained this way.
     """
 
     def __init__(self, layout: Layout, settings: DqnSettings, *, random: np.random.Generator) -> None:
-        settings.check_network(layout.network)
         self._layout = layout
         self._settings = settings
         self.online = _trainable(layout, is_dueling=settings.dueling)

@@ -5,20 +5,29 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from neurozoo.algorithms.run_settings import Frames, NumTestEpisodes, ProtocolName, RunSettings, Shards, check_shards
-from neurozoo.environments.protocols import get_protocol
+from neurozoo.algorithms.run_settings import (
+    Frames,
+    LearnerSettings,
+    NumTestEpisodes,
+    ProtocolName,
+    Shards,
+    check_shards,
+)
+from neurozoo.environments.protocols import get_protocol, output_names
 from neurozoo.errors import NeurozooError
-from neurozoo.networks.description import Network
+from neurozoo.networks.catalogue import get_network
 from neurozoo.validation import Number, Pair, Whole
 
 # Those of ale-py's vector environment, of the river crossing task, and of pictures of other environments.
 PROTOCOLS_LEARNED = ("machado2018", "nature2015", "simple_dqn", "river_fixed", "river_split", "gymnasium")
 HISTORY = 4  # screens of a state
+MOST_ACTIONS = 256  # of a game: the replay memory keeps each in a byte
+REPLAY_BYTES = 7_100  # of the replay memory per screen, as measured (docs/studies.md)
 LEAST_SCREENS = 100  # of the replay memory for each environment
 
 
 @dataclass(frozen=True, kw_only=True)
-class DqnSettings(RunSettings):
+class DqnSettings(LearnerSettings):
     """Settings of deep Q-learning. A step is a decision in one environment; `frames` counts all of training, not tests.
 
     Sources: Mnih et al. 2015 (doi 10.1038/nature14236); van Hasselt et al. 2015, arXiv:1509.06461 (`double`); Wang et
@@ -26,7 +35,7 @@ class DqnSettings(RunSettings):
     """
 
     WAYS_TO_RUN: ClassVar[tuple[str, ...]] = ("snapshot_frames", "keep_replay")
-    OUTSIDE_HASH: ClassVar[tuple[str, ...]] = (*RunSettings.OUTSIDE_HASH, "test_epsilon")
+    OUTSIDE_HASH: ClassVar[tuple[str, ...]] = (*LearnerSettings.OUTSIDE_HASH, "test_epsilon")
 
     # budget
     num_test_episodes: NumTestEpisodes = 30
@@ -208,12 +217,18 @@ class DqnSettings(RunSettings):
                 f"n_steps {self.n_steps}, but is {self.replay_size:,}. Set it to at least {least * self.num_envs:,}."
             )
 
-    def check_network(self, network: Network) -> None:
-        """Checks that the network has layers that can be trained, and a dense one to halve for a dueling head.
+    def check_game(self, game: str) -> None:
+        """Checks also that the replay memory can keep each action in a byte."""
+        super().check_game(game)
+        if (actions := len(output_names(game, self.game_protocol(game)))) > MOST_ACTIONS:
+            raise NeurozooError(
+                f"dqn keeps actions as bytes, so a game may have {MOST_ACTIONS} of them, but {game!r} has {actions:,}. "
+                "Train it with impala, or give the environment fewer actions."
+            )
 
-        Raises:
-            NeurozooError: It has not.
-        """
+    def check_model(self, model: str) -> None:
+        """Checks that the network has layers that can be trained, and a dense one to halve for a dueling head."""
+        network = get_network(model)
         other = [
             layer.name
             for layer in network.layers
@@ -231,6 +246,16 @@ class DqnSettings(RunSettings):
                 f"A dueling head needs a hidden layer that it can halve, but {network.name!r} has none: set dueling to "
                 "false."
             )
+
+    @property
+    def memory(self) -> int:
+        """Includes the replay memory, which should fit even if it is mapped from a file."""
+        return 4000 + self.replay_size * REPLAY_BYTES // 1_000_000
+
+    def describe_tests(self, game: str) -> dict[str, object]:
+        """Returns how test episodes are played, with few random actions."""
+        rule = "epsilon-greedy" if self.test_epsilon else "greedy"
+        return super().describe_tests(game) | {"action_rule": rule, "epsilon": self.test_epsilon}
 
     @property
     def protocol_choices(self) -> dict[str, Any]:

@@ -4,7 +4,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from neurozoo.algorithms.impala.schedule import Schedule
 from neurozoo.algorithms.impala.settings import ImpalaSettings
 from neurozoo.algorithms.impala.statistics import EpochStatistics
 from neurozoo.algorithms.impala.team import Team
+from neurozoo.algorithms.learner_session import ReportedNetwork
 from neurozoo.algorithms.session import Report
 from neurozoo.compute.mpi import ALONE, LEADER, Alone, Ranks
 from neurozoo.environments.observations import byte_scale
@@ -32,23 +32,6 @@ SAVE_STEPS = 50_000  # steps between two saved states, at most
 RECENT = 100  # training games of which `score` is the mean
 
 Watch = Callable[[int, int], None]  # gets the frames and steps since its last call
-
-
-@dataclass(frozen=True)
-class ReportedNetwork:
-    """The network after an epoch.
-
-    Attributes:
-        weights: float32, shape (parameters,).
-        score: Mean score of the epoch's test; None if there was none.
-        iteration: Finished epochs.
-        frames: Frames of training by then.
-    """
-
-    weights: np.ndarray
-    score: float | None
-    iteration: int
-    frames: int
 
 
 class ImpalaLearner:
@@ -295,7 +278,7 @@ class ImpalaLearner:
         statistics, recent = self._statistics_of_all()
         test_score = float(np.mean(scores)) if scores else None
         self.iteration = iteration
-        self.reported = ReportedNetwork(self._network.theta(), test_score, iteration, frames)
+        self.reported = ReportedNetwork(self._network.theta(), test_score, iteration, frames, len(scores))
         steps = (frames - before) // self._frame_skip
         fields: dict[str, object] = {
             "update": self._updates,
@@ -435,7 +418,7 @@ class ImpalaLearner:
         reported = self.reported
         return own | {
             "iteration": self.iteration,
-            "reported": reported and [reported.score, reported.iteration, reported.frames],
+            "reported": reported and reported.to_json(),
             "ranks": others,
         }
 
@@ -443,7 +426,7 @@ class ImpalaLearner:
         """Returns the arrays of the state; a name is never used for another content. Call `get_state` before."""
         arrays = {f"{name}{self._moment}": array for name, array in self._arrays.items()}
         if self.reported is not None:
-            arrays[f"reported-{self.reported.iteration}"] = self.reported.weights
+            arrays[self.reported.array_name] = self.reported.weights
         return arrays
 
     def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
@@ -460,8 +443,7 @@ class ImpalaLearner:
         if len(state["ranks"]) != self._team.size - 1:
             raise ValueError(f"{len(state['ranks']) + 1} ranks")
         if state["reported"]:
-            score, iteration, frames = state["reported"]
-            self.reported = ReportedNetwork(arrays[f"reported-{iteration}"], score, iteration, frames)
+            self.reported = ReportedNetwork.from_json(state["reported"], arrays)
         end = f"-at-{player['rollouts']}-{player['step']}-{self.iteration}"
         self._saved = (state, {name.removesuffix(end): each for name, each in arrays.items() if name.endswith(end)})
 

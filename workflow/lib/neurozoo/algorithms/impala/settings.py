@@ -6,18 +6,28 @@ from typing import ClassVar, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from neurozoo.algorithms.run_settings import Frames, NumTestEpisodes, ProtocolName, RunSettings, Shards, check_shards
+from neurozoo.algorithms.run_settings import (
+    Frames,
+    LearnerSettings,
+    NumTestEpisodes,
+    ProtocolName,
+    Shards,
+    check_shards,
+)
 from neurozoo.environments.mazes.curriculum import PHASES, Curriculum, Phase
 from neurozoo.errors import NeurozooError
-from neurozoo.networks.keras_networks import Q_VALUES, InitialWeights, KerasNetwork, Precision
+from neurozoo.networks.catalogue import get_keras_network
+from neurozoo.networks.keras_networks import Q_VALUES, InitialWeights, Precision
 from neurozoo.validation import Number, Whole
 
 # Those of ale-py's vector environment, and mazes. `simple_dqn` has steps without action at the start, for dqn alone.
 PROTOCOLS_LEARNED = ("machado2018", "nature2015", "maze", "gymnasium")
+STACK_BYTES = 84 * 84 * 4  # of an observation of Atari
+MAZE_STEP_BYTES = 50_000  # of a step in a maze: activations of `maze_recurrent` and their gradients
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImpalaSettings(RunSettings):
+class ImpalaSettings(LearnerSettings):
     """Settings of IMPALA. A step is a decision in one environment; `frames` counts all of training, not tests.
 
     The defaults are those of the paper for Atari.
@@ -26,7 +36,7 @@ class ImpalaSettings(RunSettings):
     """
 
     WAYS_TO_RUN: ClassVar[tuple[str, ...]] = ("snapshot_frames",)
-    OUTSIDE_HASH: ClassVar[tuple[str, ...]] = (*RunSettings.OUTSIDE_HASH, "test_actions", "test_epsilon")
+    OUTSIDE_HASH: ClassVar[tuple[str, ...]] = (*LearnerSettings.OUTSIDE_HASH, "test_actions", "test_epsilon")
 
     # budget
     num_test_episodes: NumTestEpisodes = 30
@@ -256,13 +266,9 @@ class ImpalaSettings(RunSettings):
         steps = self.frames // (frame_skip * self.num_envs * self.learners)
         return Curriculum(max(1, steps), (replace(PHASES[0], end=self.easy_mazes), hard))
 
-    def check_network(self, network: KerasNetwork) -> None:
-        """Checks that the network has what the objective learns.
-
-        Raises:
-            NeurozooError: It has a policy head where action values are learned, or the other way round; or it does not
-                compute in `dtype`.
-        """
+    def check_model(self, model: str) -> None:
+        """Checks that the network has the heads that the objective learns, and computes in `dtype`."""
+        network = get_keras_network(model)
         if self.dtype not in network.precisions:
             raise NeurozooError(
                 f"The network {network.name!r} computes in {' or '.join(network.precisions)}, but dtype is "
@@ -287,6 +293,27 @@ class ImpalaSettings(RunSettings):
     def action_rule(self) -> Literal["sampled", "greedy"]:
         """How the outputs of a trained network become actions."""
         return "greedy" if self.objective == "pqn" else "sampled"
+
+    def describe_tests(self, game: str) -> dict[str, object]:
+        """Returns how test episodes are played: with sampled actions, or with few random ones."""
+        facts = super().describe_tests(game)
+        if self.action_rule == "sampled":
+            return facts | {"action_rule": self.test_actions}
+        rule = "epsilon-greedy" if self.test_epsilon else "greedy"
+        return facts | {"action_rule": rule, "epsilon": self.test_epsilon}
+
+    @property
+    def memory(self) -> int:
+        """Includes two rollouts, one that is played and one that is learned from, and the activations of an update.
+
+        A step of `impala_gym_simple` has 9 times the bytes of its observation in activations and their gradients, one
+        of `impala_deep` 60 times.
+        """
+        if self.protocol == "maze":
+            return self.ranks * (2000 + self.batch_steps * MAZE_STEP_BYTES // 1_000_000)
+        played = 2 * self.num_envs * (self.unroll_length + 1)
+        learned = 60 * self.batch_steps
+        return self.ranks * (2000 + (played + learned) * STACK_BYTES // 1_000_000)
 
     @property
     def has_minibatches(self) -> bool:

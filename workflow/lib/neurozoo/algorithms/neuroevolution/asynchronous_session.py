@@ -24,9 +24,6 @@ class AsynchronousSession(EvolutionSession):
     run is the same up to there. The report of a generation holds its order of arrival, so that another run can repeat
     it (`repeat_arrivals`).
 
-    Args:
-        context: The run.
-
     Raises:
         NeurozooError: As for `EvolutionSession`; there is a Dask cluster; or the order to repeat cannot be read.
     """

@@ -9,10 +9,6 @@ import numpy as np
 class Adam:
     """Steps of about equal size in all directions (Kingma & Ba 2014, arXiv:1412.6980), with its published constants.
 
-    Args:
-        stepsize: Length scale of a step.
-        size: Number of parameters.
-
     Attributes:
         updates: Steps so far.
         slots: float32 arrays of shape (size,) that the next step depends on, by name.

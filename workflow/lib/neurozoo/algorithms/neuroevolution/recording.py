@@ -20,11 +20,6 @@ from neurozoo.records.population_files import EvaluatedAgent, Population, write_
 def recorded_behaviour(behaviour: str, *, game: str, protocol: Protocol) -> str:
     """Returns the behaviour that episodes have to record: the algorithm's own, or else the final position.
 
-    Args:
-        behaviour: What the algorithm needs.
-        game: Game id.
-        protocol: How episodes are played.
-
     Raises:
         NeurozooError: Neither the algorithm nor the game gives one.
     """
@@ -39,14 +34,7 @@ def recorded_behaviour(behaviour: str, *, game: str, protocol: Protocol) -> str:
 
 
 class PopulationRecorder:
-    """Collects the episodes of one generation, and writes them.
-
-    Args:
-        run_dir: Folder of the run.
-        behaviour: `ram` or `final_position`.
-        game: Game id.
-        algo: Algorithm.
-    """
+    """Collects the episodes of one generation, and writes them."""
 
     def __init__(self, run_dir: Path, *, behaviour: str, game: str, algo: str) -> None:
         self._run_dir = run_dir

@@ -79,11 +79,7 @@ class SearchDistribution:
         return {"updates": self._optimizer.updates}
 
     def get_arrays(self, prefix: str = "") -> dict[str, np.ndarray]:
-        """Returns the weights and the optimizer's slots; names contain the number of updates: `theta-00012`.
-
-        Args:
-            prefix: Put before every name.
-        """
+        """Returns the weights and the optimizer's slots; names contain the number of updates: `theta-00012`."""
         named = {"theta": self.theta, **self._optimizer.slots}
         return {f"{prefix}{name}-{self._optimizer.updates:05}": array for name, array in named.items()}
 

@@ -16,10 +16,8 @@ from neurozoo.algorithms.neuroevolution.settings import EvolutionSettings
 from neurozoo.algorithms.neuroevolution.starting import Fit, Start, keep_start, read_start
 from neurozoo.algorithms.results import NetworkResult
 from neurozoo.algorithms.session import Report, RunContext, Watch
-from neurozoo.algorithms.spec import game_protocol
 from neurozoo.compute.gpus import claim_gpus
 from neurozoo.environments.layouts import layout_of
-from neurozoo.environments.protocols import check_engine
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult, make_evaluator
 from neurozoo.evaluation.reference import collect_reference
@@ -34,9 +32,6 @@ POLL = 0.2  # seconds to wait for results between two checks for signals
 class EvolutionSession:
     """Plays the episodes that an algorithm asks for. See `neurozoo.algorithms.session.Session`.
 
-    Args:
-        context: The run.
-
     Raises:
         NeurozooError: Game, protocol, engine, network or noise table do not fit together.
     """
@@ -48,8 +43,7 @@ class EvolutionSession:
         assert context.ops is not None  # the spec says that both are needed
         assert context.noise is not None
         self._context, self._ops, self._noise_file = context, context.ops, context.noise
-        self._protocol = game_protocol(context.game, context.settings)
-        check_engine(context.game, self._protocol, settings.engine)
+        self._protocol = context.settings.game_protocol(context.game)
         self._layout = layout_of(context.game, context.model, self._protocol)
         self._noise = open_noise_table(self._noise_file)
         if len(self._noise) < self._layout.parameter_count:

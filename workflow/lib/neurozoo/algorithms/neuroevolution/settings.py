@@ -7,8 +7,10 @@ from pydantic.dataclasses import dataclass
 from typing_extensions import TypedDict
 
 from neurozoo.algorithms.neuroevolution.cutoff import EpisodeCutoff
+from neurozoo.algorithms.neuroevolution.novelty import choose_behaviour
 from neurozoo.algorithms.neuroevolution.schedules import Schedule
 from neurozoo.algorithms.run_settings import Frames, NumTestEpisodes, RunSettings
+from neurozoo.environments.protocols import has_continuous_outputs, output_names
 from neurozoo.errors import NeurozooError
 from neurozoo.validation import Number, Whole, as_given, either
 
@@ -73,6 +75,16 @@ class EvolutionSettings(RunSettings):
     def start_source(self) -> str | None:
         """The file or folder whose genomes or weights start the run; None to start from random ones."""
         return None
+
+    @property
+    def start_sources(self) -> tuple[str, ...]:
+        """`start_source`, if there is one."""
+        return () if self.start_source is None else (self.start_source,)
+
+    @property
+    def gpus(self) -> int:
+        """The batched engine computes on one."""
+        return 1 if self.engine == "batched" else 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -152,6 +164,15 @@ class GaSettings(EvolutionSettings):
     def start_source(self) -> str | None:
         """`load_population`."""
         return self.load_population
+
+    def check_game(self, game: str) -> None:
+        """Checks also that the game has stages, if these are asked for."""
+        super().check_game(game)
+        if self.stage_threshold is not None and (protocol := self.game_protocol(game)).rules != "fixed":
+            raise NeurozooError(
+                f"stage_threshold is for river_crossing with fixed rules, but {game!r} is played under "
+                f"{protocol.name!r}. Leave stage_threshold empty."
+            )
 
     @property
     def num_in_flight(self) -> int:
@@ -275,6 +296,17 @@ class EsSettings(GradientSettings):
         """`load_from`."""
         return self.load_from
 
+    def check_game(self, game: str) -> None:
+        """Checks also that noise can be added to the game's actions, if it is asked for."""
+        super().check_game(game)
+        if not self.action_noise:
+            return
+        protocol = self.game_protocol(game)
+        if protocol.world != "gymnasium" or not has_continuous_outputs(protocol, output_names(game, protocol)):
+            raise NeurozooError(
+                f"action_noise is for gym. worlds with continuous actions, not for {game!r}. Set action_noise to 0."
+            )
+
 
 @dataclass(frozen=True, kw_only=True)
 class NoveltySettings(GradientSettings):
@@ -310,6 +342,11 @@ class NoveltySettings(GradientSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check_at_most(self.num_validation_episodes, "num_validation_episodes", "num_rollouts")
+
+    def check_game(self, game: str) -> None:
+        """Checks also that the game has the behaviour."""
+        super().check_game(game)
+        choose_behaviour(self.behaviour, protocol=self.game_protocol(game))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -348,6 +385,11 @@ class GaNoveltySettings(GaSettings):
         default=0.01, ge=0, le=1, description="Probability with which an offspring enters the archive."
     )
     behaviour: Behaviour = None
+
+    def check_game(self, game: str) -> None:
+        """Checks also that the game has the behaviour."""
+        super().check_game(game)
+        choose_behaviour(self.behaviour, protocol=self.game_protocol(game))
 
     def _check_selection(self) -> None:
         super()._check_selection()

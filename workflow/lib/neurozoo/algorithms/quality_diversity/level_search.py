@@ -75,9 +75,6 @@ class LevelSearchSession:
 
     See `neurozoo.algorithms.session.Session`.
 
-    Args:
-        context: The run.
-
     Raises:
         NeurozooError: Domain, variant and settings do not fit together, or the agent's file is missing or damaged.
     """
@@ -329,12 +326,6 @@ class LevelSearchSession:
 
 def play_of(settings: LevelSearchSettings, domain: LevelDomain, *, ops: Path | None, threads: int = 1) -> Play:
     """Returns how levels are evaluated: trained agents and whole games in the op, scripted agents in mazes without it.
-
-    Args:
-        settings: The settings of the run.
-        domain: The domain of its levels.
-        ops: The op library.
-        threads: Threads of the op.
 
     Raises:
         NeurozooError: The op is needed, but none is given.

@@ -1,12 +1,13 @@
 """The settings of quality-diversity searches through levels."""
 
 import math
+from pathlib import Path
 from typing import ClassVar, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from neurozoo.algorithms.run_settings import Settings
+from neurozoo.algorithms.run_settings import Need, Settings
 from neurozoo.environments.level_domains import (
     GRAMMAR,
     LevelDomain,
@@ -137,6 +138,46 @@ class LevelSearchSettings(Settings):
         """Returns the cells of the archive along each measure."""
         first, second = self.axes(domain).values()
         return self.cells or (first.cells, second.cells)
+
+    @property
+    def memory(self) -> int:
+        """A level and its record take 2 kB (mazes) to 7 kB, and are held twice while they are saved."""
+        return 2500 + self.evaluations // 75
+
+    @property
+    def start_sources(self) -> tuple[str, ...]:
+        """The files of the agent and of the generator."""
+        return tuple(file for file in (self.agent_file, self.generator_file) if file is not None)
+
+    def needs_besides(self, game: str) -> tuple[Need, ...]:
+        """The op plays for trained agents, and in some domains."""
+        return ("op",) if self.agent_file or get_level_domain(game).needs_op else ()
+
+    def check_game(self, game: str) -> None:
+        """Checks that the domain has what the settings name, and files, as far as no rule has to make them first."""
+        domain = get_level_domain(game)
+        self.check(domain)
+        if self.generator_file and Path(self.generator_file).exists():
+            get_level_domain(game, decoder=self.decoder)
+        if self.agent_file and domain.read_agent and Path(self.agent_file).exists():
+            domain.read_agent(self.agent_file)
+
+    def describe_protocol(self, game: str) -> dict[str, object]:
+        """Returns what an archive's scores depend on: its axes and cells, and how levels are evaluated."""
+        domain, play = get_level_domain(game), self.play
+        plays_once = domain.trained_play_once and self.agent_file is not None
+        learned = {} if self.generator_file is None else {"decoder": self.decoder}
+        return {
+            "name": f"{game}_{'_'.join(self.axes(domain))}",
+            "measures": list(self.axes(domain)),
+            "cells": list(self.dims(domain)),
+            **learned,
+            "agent": play.agent,
+            "num_episodes": 1 if plays_once else play.num_episodes,
+            "num_envs": play.num_envs,
+            "episode_sampling": play.sampling,
+            "shares_first_direction": play.shares_first_direction,
+        }
 
     def check(self, domain: LevelDomain) -> None:
         """Checks that a domain has what the settings name.

@@ -1,7 +1,6 @@
 """The specs of quality-diversity searches through levels."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from neurozoo.algorithms.quality_diversity.presets import CMA_ME, DOMAIN_RANDOMIZATION, DSAGE, MAP_ELITES
@@ -14,8 +13,8 @@ from neurozoo.algorithms.quality_diversity.settings import (
 )
 from neurozoo.algorithms.quality_diversity.variants import check_plain, check_variant
 from neurozoo.algorithms.session import RunContext, Session
-from neurozoo.algorithms.spec import AlgorithmSpec, Need
-from neurozoo.environments.level_domains import check_level_domain, get_level_domain
+from neurozoo.algorithms.spec import LEVEL_FILES, AlgorithmSpec
+from neurozoo.environments.level_domains import check_level_domain
 from neurozoo.errors import needing
 
 
@@ -47,43 +46,6 @@ def _open_domain_randomization(context: RunContext) -> Session:
     return DomainRandomizationSession(context)
 
 
-def _check_fit(game: str, settings: LevelSearchSettings) -> None:
-    domain = get_level_domain(game)
-    settings.check(domain)
-    # Files that are missing may still be made by a rule.
-    if settings.generator_file and Path(settings.generator_file).exists():
-        get_level_domain(game, decoder=settings.decoder)
-    if settings.agent_file and domain.read_agent and Path(settings.agent_file).exists():
-        domain.read_agent(settings.agent_file)
-
-
-def _needs_besides(game: str, settings: LevelSearchSettings) -> tuple[Need, ...]:
-    return ("op",) if settings.agent_file or get_level_domain(game).needs_op else ()
-
-
-def _describe_protocol(game: str, settings: LevelSearchSettings) -> dict[str, object]:
-    """Returns what an archive's scores depend on: its axes and cells, and how levels are evaluated."""
-    domain, play = get_level_domain(game), settings.play
-    plays_once = domain.trained_play_once and settings.agent_file is not None
-    learned = {} if settings.generator_file is None else {"decoder": settings.decoder}
-    return {
-        "name": f"{game}_{'_'.join(settings.axes(domain))}",
-        "measures": list(settings.axes(domain)),
-        "cells": list(settings.dims(domain)),
-        **learned,
-        "agent": play.agent,
-        "num_episodes": 1 if plays_once else play.num_episodes,
-        "num_envs": play.num_envs,
-        "episode_sampling": play.sampling,
-        "shares_first_direction": play.shares_first_direction,
-    }
-
-
-def _memory(settings: LevelSearchSettings) -> int:
-    """A level and its record take 2 kB (mazes) to 7 kB, and are held twice while they are saved."""
-    return 2500 + settings.evaluations // 75
-
-
 def _spec(
     name: str,
     title: str,
@@ -98,21 +60,13 @@ def _spec(
         settings=settings,
         presets=presets,
         open_session=open_session,
-        budget_unit="evaluations",
         report_name="iteration",
         result="archive",
         extras=("compare", "levels"),
-        has_levels=True,
+        extra_files=LEVEL_FILES,
         predicts_levels=settings is DsageSettings,
         check_game=check_level_domain,
         check_variant=check,
-        check_fit=_check_fit,
-        describe_protocol=_describe_protocol,
-        memory=_memory,
-        start_sources=lambda settings: tuple(
-            file for file in (settings.agent_file, settings.generator_file) if file is not None
-        ),
-        needs_besides=_needs_besides,
     )
 
 

@@ -1,4 +1,4 @@
-"""Keeps a run's best so far while it trains: as snapshots at regular intervals, and as tags at named moments."""
+"""Writes a run's best so far while it trains: as snapshots at regular intervals, and as tags at named moments."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,7 +9,7 @@ from neurozoo.algorithms.session import RunContext, Session
 from neurozoo.folders import delete_leftovers
 
 
-class Keeper:
+class SnapshotWriter:
     """Writes snapshots and tags. Equal runs write the same bytes.
 
     Args:

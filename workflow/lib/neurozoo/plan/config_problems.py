@@ -12,7 +12,6 @@ from neurozoo.agents.genome_import import parse_genome
 from neurozoo.agents.tags import parse_tag
 from neurozoo.algorithms.registry import ALGORITHMS, unknown_algorithm, unknown_preset, unknown_setting
 from neurozoo.algorithms.run_settings import InvalidSettings
-from neurozoo.algorithms.spec import game_protocol
 from neurozoo.compute.dask_settings import ClusterSettings
 from neurozoo.environments.games import check_game
 from neurozoo.environments.layouts import check_network
@@ -48,7 +47,7 @@ _OF_IMPORTS = {
 }
 
 
-def meaning_problems(config: Mapping) -> Iterator[str]:
+def config_problems(config: Mapping) -> Iterator[str]:
     """Finds what is wrong with a configuration whose structure is right; yields one sentence per problem.
 
     Args:
@@ -225,11 +224,11 @@ def _world_problems(config: Mapping) -> Iterator[str]:
         spec, problems = ALGORITHMS[experiment["algo"]], []
         for member in members_of(experiment):
             settings = settings_of(experiment["algo"], member)
-            for kind, check in (("games", spec.check_fit), ("models", spec.check_model)):
+            for kind, check in (("games", settings.check_game), ("models", settings.check_model)):
                 for number, value in enumerate(experiment[kind]):
                     # The settings of a search through levels are wrong, not the game, whose name is checked already.
                     place = f"experiments.{name}" + ("" if spec.has_levels else f".{kind}[{number}]")
-                    problems += _complaint(place, partial(check, value, settings))
+                    problems += _complaint(place, partial(check, value))
             if spec.result == "network" and not problems:
                 problems += _unfit_networks(f"experiments.{name}", experiment, settings)
         yield from dict.fromkeys(problems)
@@ -239,7 +238,7 @@ def _world_problems(config: Mapping) -> Iterator[str]:
 
 def _unfit_networks(place: str, experiment: Mapping, settings: Any) -> Iterator[str]:
     for game in experiment["games"]:
-        protocol = game_protocol(game, settings)
+        protocol = settings.game_protocol(game)
         for number, model in enumerate(experiment["models"]):
             yield from _complaint(f"{place}.models[{number}]", partial(check_network, game, model, protocol))
 

@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from neurozoo.records.changes import Restorer, as_changes
+from neurozoo.records.genome_changes import Restorer, as_changes
 
 NAME = "TruncatedPopulationEliteSeeds"
 GENOMES = [
