@@ -33,6 +33,7 @@ from neurozoo.plan.config_files import check_config_file
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.missing_packages import missing_packages
 from neurozoo.plan.named_files import check_container, check_folders, check_folders_on_storage, check_named_files
+from neurozoo.plan.named_files import check_results_folder
 from neurozoo.plan.run_targets import check_run_targets, runs_of_targets
 from neurozoo.records.kept_result import keep_result
 from neurozoo.plan.targets import check_targets
@@ -205,7 +206,9 @@ def folders_to_make():
 
 if IS_STARTED_BY_USER:
     in_a_sentence(check_folders, folders_to_make(), are_needed=False)
-    if not HAS_FILES_HERE:
+    if HAS_FILES_HERE:
+        in_a_sentence(check_results_folder, config["pathvars"]["results"])
+    else:
         in_a_sentence(check_folders_on_storage, config["pathvars"])
 
 

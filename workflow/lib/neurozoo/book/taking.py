@@ -19,7 +19,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.figures.archives import draw_archive_curves
 from neurozoo.figures.learning_curves import plot_learning_curves
 from neurozoo.files import read_json, sha256_of, write_json, written_whole
-from neurozoo.folders import delete
+from neurozoo.folders import delete, guard
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.planned_runs import imported_runs, labels_of_runs
 from neurozoo.records.archives import CORRECTED, archive_table
@@ -115,6 +115,7 @@ def take(
         return None
     config = read_configuration(project / claim.configuration)
     results = workdir / config["pathvars"]["results"]
+    guard(results)
     before = read_record(folder)
     with tempfile.TemporaryDirectory() as temporary, tempfile.TemporaryDirectory() as tables:
         made = Path(temporary)
