@@ -54,6 +54,7 @@ def run_folder(tmp_path, monkeypatch):
         frames[..., 0] = np.linspace(0, 255, steps).astype(np.uint8)[:, None, None]  # redder from step to step
         frames[..., 2] = 50 * number
         arrays = {
+            "format": np.array(FORMAT),
             "observations": np.zeros((steps, *shape), np.float32) if pictures is None else pictures,
             "frames": frames,
             "ram": random.integers(0, 20, (steps, 0 if game == RIVER else 128), dtype=np.uint8) + np.uint8(shift),

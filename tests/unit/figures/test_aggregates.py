@@ -196,14 +196,6 @@ def test_few_runs_of_one_game_are_not_hidden_by_many_of_another(tmp_path, plot, 
     assert ("Fewer than five runs" in " ".join(figure.labels.subtitle.split())) == (fewest < 5)
 
 
-def test_a_table_of_an_earlier_version_tells_ways_to_play_apart_by_the_protocols_name(tmp_path):
-    other = runs_of([0.4, 0.5], protocol="machado2018").assign(run=[3, 4])
-    path = scores_of(tmp_path, pd.concat([runs_of([0.1, 0.2]), other], ignore_index=True))
-    pd.read_csv(path).drop(columns=["variant", "settings", "played"]).to_csv(path, index=False)
-    agents = drawn(tmp_path, plot_aggregates, path).data["agent"]
-    assert {name.split("\n")[1] for name in agents} == {"uber2018", "machado2018"}
-
-
 def test_the_same_data_give_the_same_bytes(tmp_path):
     for folder in ("a", "b"):
         plot_performance_profile(two_agents(), [tmp_path / folder / "p.pdf"], replications=50)

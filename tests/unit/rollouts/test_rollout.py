@@ -24,6 +24,7 @@ def test_a_rollout_has_the_keys_types_and_shapes_of_the_atari_zoo(rollout_file):
         "ep_rewards": ((1,), "float64"),
         "actions": ((40,), "int16"),  # ours, and so is the next
         "starts": ((1, 3), "int64"),
+        "format": ((), "int64"),
     }
 
 
@@ -100,7 +101,7 @@ def test_a_streamlined_rollout_has_the_same_scores_and_actions_and_nothing_large
     for name, streamlined in (("whole", False), ("light", True)):
         record_rollout(frozen_folder("small"), tmp_path / f"{name}.npz", max_steps=40, streamlined=streamlined)
     whole, light = load(tmp_path / "whole.npz"), load(tmp_path / "light.npz")
-    assert set(light) == {"score", "actions", "ep_rewards", "starts"}
+    assert set(light) == {"score", "actions", "ep_rewards", "starts", "format"}
     for key, values in light.items():
         np.testing.assert_array_equal(values, whole[key])
 
