@@ -18,7 +18,7 @@ def test_the_identity_comes_from_the_runs_config(tmp_path):
         (None, "is missing"),
         ("{[", "is damaged"),
         ("{format: 1, algo: ga}", "lacks game, model, run, protocol"),
-        ("algo: ga", "has format 0"),
+        (json.dumps(IDENTITY), "has format 0"),
     ],
 )
 def test_a_run_config_that_cannot_be_used_says_why(tmp_path, content, message):

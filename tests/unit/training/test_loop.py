@@ -470,7 +470,10 @@ def test_a_full_disk_is_explained_and_the_run_continues_when_there_is_room(small
     ("text", "complaint"),
     [
         ("experiments: {}\n", "is not that of a run, so .* is not the folder of one. Nothing was written."),
-        ("{algo: ga, game: pong, model: small, run: 1, protocol: x}\n", "holds the run ga/pong/small/1, whose game is"),
+        (
+            "{format: 1, algo: ga, game: pong, model: small, run: 1, protocol: x}\n",
+            "holds the run ga/pong/small/1, whose game is",
+        ),
     ],
 )
 def test_a_folder_of_something_else_is_refused_and_left_as_it_is(runner, tmp_path, text, complaint):

@@ -93,9 +93,9 @@ def test_epsilon_falls_as_in_the_original(opened):
     expected = {0: 1.0, 250_000: 0.775, 999_999: 0.1000009, 1_000_000: 0.1, 2_000_000: 0.1}
     for train_steps, epsilon in expected.items():
         learner.steps = 50_000 + train_steps
-        assert learner._epsilon() == pytest.approx(epsilon, abs=1e-9)
+        assert learner.settings.epsilon(learner.steps) == pytest.approx(epsilon, abs=1e-9)
     learner.steps = 49_999
-    assert learner._epsilon() == 1.0
+    assert learner.settings.epsilon(learner.steps) == 1.0
 
 
 @pytest.mark.long(seconds=5)
@@ -184,16 +184,16 @@ def test_a_lost_life_ends_the_episode_for_learning_but_not_the_game(opened):
 @pytest.mark.long(seconds=6)
 def test_waiting_takes_5_to_31_decisions_that_are_neither_stored_nor_steps(opened):
     learner = opened("simple_dqn", epoch_steps=2_000, learning_starts=0, train_frequency=1_000, life_loss="terminal")
-    waits, actions, original = [], [], learner._wait
+    waits, actions, original = [], [], learner._games.wait
 
-    def noted(environments):
-        original(environments)
-        waits.extend(learner._waits[environments].tolist())
+    def noted(environments, address):
+        original(environments, address)
+        waits.extend(learner._games.waits[environments].tolist())
 
-    learner._wait = noted
+    learner._games.wait = noted
     send = learner._environments.send
     learner._environments.send = lambda chosen: (
-        actions.append((int(learner._waits[0]) > 0, int(chosen[0]))),
+        actions.append((int(learner._games.waits[0]) > 0, int(chosen[0]))),
         send(chosen),
     )
     while learner.steps < 2_000:
@@ -395,12 +395,13 @@ def test_states_of_another_number_of_environments_are_refused(opened):
 def test_a_masked_learner_continues_within_a_life(opened, tmp_path):
     choices = {"num_envs": 2, "keep_replay": True, "learning_starts": 0, "epoch_steps": 600, "frames": 10_000}
     first = opened(folder=tmp_path / "first", **choices)
-    while first._seen.min() == 4 or first.steps < 100:
+    while first._games._seen.min() == 4 or first.steps < 100:
         first._play_round()
     state, arrays = first.get_state(), first.get_arrays()
     assert min(state["seen"]) < 4
     second = opened(folder=tmp_path / "first", state=(state, arrays), **choices)
-    np.testing.assert_array_equal(second._stacks(), first._stacks())
+    seen = [each._games.masked(each._environments.stacks) for each in (second, first)]
+    np.testing.assert_array_equal(*seen)
 
 
 @pytest.mark.parametrize("prioritised", [False, True])
@@ -456,8 +457,10 @@ def test_games_that_end_within_the_no_ops_after_a_lost_life_are_counted(ops, tmp
     def counting():
         step = receive()
         for environment in np.flatnonzero(step.is_over | step.is_cut):
-            is_waiting = learner._waits[environment] > 0
-            ended.append((is_waiting, learner._returns[environment] + (0 if is_waiting else step.rewards[environment])))
+            is_waiting = learner._games.waits[environment] > 0
+            ended.append(
+                (is_waiting, learner._games._returns[environment] + (0 if is_waiting else step.rewards[environment]))
+            )
         return step
 
     learner._environments.receive = counting

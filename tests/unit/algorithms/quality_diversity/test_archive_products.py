@@ -61,9 +61,7 @@ def run_dir(results):
 
 def test_every_elite_is_evaluated_again_with_other_random_numbers(run_dir):
     arrays, record = read_archive(run_dir / "archive.npz"), json.loads((run_dir / "corrected.json").read_text())
-    entropy = run_entropy(
-        "seed_run_algo_game_model", seed=0, run=1, algo="domain_randomization", game="maze", model="plain"
-    )
+    entropy = run_entropy(seed=0, run=1, algo="domain_randomization", game="maze", model="plain")
     cells = []
     for number, solution in enumerate(arrays["solutions"]):
         rng = generator(entropy, Purpose.LEVEL_EPISODE_AGAIN, number)

@@ -1,7 +1,6 @@
 """The number of the form in which the files of a run are written. A file of another form is refused, not guessed at."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from neurozoo.errors import NeurozooError
 
@@ -13,7 +12,7 @@ class FormatError(NeurozooError):
     """A file of another form."""
 
 
-def check_format(found: Mapping[str, Any], source: object, remedy: str = "Make it again.") -> None:
+def check_format(found: object, source: object, remedy: str = "Make it again.") -> None:
     """Refuses a file of another form.
 
     Args:
@@ -24,5 +23,5 @@ def check_format(found: Mapping[str, Any], source: object, remedy: str = "Make i
     Raises:
         FormatError: It has another number than this version reads, or none, which counts as 0.
     """
-    if (number := found.get(KEY, 0)) != FORMAT:
+    if (number := found.get(KEY, 0) if isinstance(found, Mapping) else 0) != FORMAT:
         raise FormatError(f"{source} has format {str(number)[:40]}, but this version reads format {FORMAT}. {remedy}")

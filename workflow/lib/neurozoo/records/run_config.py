@@ -62,10 +62,10 @@ def read_run_settings(config: str | os.PathLike) -> dict[str, Any]:
     """
     remedy = "It is written by the run; start the run again."
     found = read_yaml(config, remedy)
-    check_format(found, config)
     missing = [name for name in IDENTITY if name not in found]
     if missing:
         raise NeurozooError(f"{config} should name {', '.join(IDENTITY)}, but lacks {', '.join(missing)}. {remedy}")
+    check_format(found, config)
     are_right = (
         all(isinstance(found[name], str) for name in IDENTITY if name != "run")
         and isinstance(found["run"], int)

@@ -16,6 +16,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.files import write_text
 from neurozoo.native.image import check_image
 from neurozoo.provenance import provenance
+from neurozoo.records.format import FormatError
 from neurozoo.records.kept_result import drop_kept_result
 from neurozoo.records.run_config import config_of_run, read_run_settings
 from neurozoo.records.run_log import progress_of
@@ -109,6 +110,8 @@ def _check_folder(context: RunContext) -> None:
         return
     try:
         found = read_run_settings(path)
+    except FormatError:
+        raise
     except NeurozooError as error:
         if (context.state_dir / "state.json").exists():
             return  # damaged; it is written again

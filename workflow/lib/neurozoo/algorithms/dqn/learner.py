@@ -10,6 +10,7 @@ import numpy as np
 
 from neurozoo.agents.policies import PolicyInputs
 from neurozoo.algorithms.divergence import check_finite
+from neurozoo.algorithms.dqn.games import GamesInPlay
 from neurozoo.algorithms.dqn.phases import PhaseStatistics
 from neurozoo.algorithms.dqn.playing import epsilon_greedy, play_test
 from neurozoo.algorithms.dqn.q_network import QNetwork
@@ -59,12 +60,8 @@ class DeepQLearner:
         self._entropy = entropy
         self._rounds = self._updates = 0
         self._recent: deque[float] = deque(maxlen=RECENT)
-        self._returns = np.zeros(settings.num_envs, np.float64)
-        self._has_played = np.zeros(settings.num_envs, np.bool_)  # a step that counts in its game
-        self._waits = np.zeros(settings.num_envs, np.int64)
+        self._games = GamesInPlay(settings, entropy)
         self._has_enough = False
-        self._masks = settings.masks_lost_lives and (settings.life_loss, settings.windows) == ("terminal", "padded")
-        self._seen = np.ones(settings.num_envs, np.int64)  # screens of this life, at most those of a state
         self._waited = 0  # decisions of `noop_steps`
         self._test_done: int | None = None  # episodes of the current test, or steps if it has a number of them
         self._statistics: dict[str, PhaseStatistics] = {}
@@ -144,7 +141,7 @@ class DeepQLearner:
             reward_scale=s.reward_scale,
             reward_bounds=s.reward_bounds,
             windows=s.windows,
-            masks_terminals=self._masks,
+            masks_terminals=self._games.masks_lives,
             prioritised=s.prioritised,
             exponent=s.priority_exponent,
             folder=folder if s.keep_replay else None,
@@ -212,22 +209,16 @@ class DeepQLearner:
     def _phase(self, name: str) -> PhaseStatistics:
         return self._statistics.setdefault(name, PhaseStatistics())
 
-    def _epsilon(self) -> float:
-        s = self.settings
-        if self.steps < s.learning_starts:
-            return 1.0
-        share = min(self.train_steps / s.epsilon_steps, 1.0)
-        return s.epsilon_start - share * (s.epsilon_start - s.epsilon_end)
-
     def _play_round(self) -> tuple[int, int]:
         """Makes a decision in each environment and learns meanwhile; returns the steps and the waiting decisions."""
         s = self.settings
-        epsilon = self._epsilon()
+        epsilon = s.epsilon(self.steps)
         phase = self._phase("random" if self.steps < s.learning_starts else "train")
-        is_waiting = self._waits > 0
+        is_waiting = self._games.waits > 0
         draws = generator(self._entropy, Purpose.EXPLORATION, self._rounds)
         policy = epsilon_greedy(self._network.acting_values, epsilon=epsilon, num_actions=self._layout.num_actions)
-        actions = policy.step(PolicyInputs.without_history(self._stacks()), (), draws).action
+        seen = PolicyInputs.without_history(self._games.masked(self._environments.stacks))
+        actions = policy.step(seen, (), draws).action
         actions[is_waiting] = 0
         self._rounds += 1
         self._environments.send(actions)
@@ -240,14 +231,6 @@ class DeepQLearner:
         phase.steps += played
         phase.epsilon = epsilon
         return played, len(is_waiting) - played
-
-    def _stacks(self) -> np.ndarray:
-        """Returns what the network sees: uint8, (num_envs, HISTORY, height, width)."""
-        stacks = self._environments.stacks
-        if not self._masks or self._seen.min() == HISTORY:
-            return stacks
-        is_older = np.arange(HISTORY) < HISTORY - self._seen[:, np.newaxis]
-        return np.where(is_older[..., np.newaxis, np.newaxis], np.uint8(0), stacks)
 
     def _learn_for(self, played: int, phase: PhaseStatistics) -> None:
         """Learns from as many minibatches as these steps require."""
@@ -270,7 +253,7 @@ class DeepQLearner:
             if not self._can_learn():
                 return
             sample = self._replay.sample(
-                s.batch_size, generator(self._entropy, Purpose.MINIBATCH, self._updates), beta=self._correction()
+                s.batch_size, generator(self._entropy, Purpose.MINIBATCH, self._updates), beta=s.importance(self.steps)
             )
             self._learned = (self._thread.submit(self._network.update, sample), sample, phase)
             self._updates += 1
@@ -293,10 +276,6 @@ class DeepQLearner:
             self._has_enough = len(self._replay) > self.settings.batch_size and self._replay.can_sample
         return self._has_enough
 
-    def _correction(self) -> float:
-        share = min(self.steps / self.settings.importance_steps, 1.0)
-        return self.settings.importance_exponent + share * (1 - self.settings.importance_exponent)
-
     def _remember(self, actions: np.ndarray, step: Step, is_waiting: np.ndarray, phase: PhaseStatistics) -> None:
         s = self.settings
         is_lost = step.is_life_lost if s.life_loss == "terminal" else np.zeros_like(step.is_over)
@@ -309,40 +288,24 @@ class DeepQLearner:
             self._environments.screens[environments],
             terminals[environments],
         )
-        self._seen[environments] = np.where(
-            terminals[environments], 1, np.minimum(self._seen[environments] + 1, HISTORY)
-        )
-        self._returns[environments] += step.rewards[environments]
         phase.lives += int(np.sum(terminals[environments]))
         ended = step.is_over | step.is_cut
-        self._has_played[environments] = True
-        # A game can end within the no-ops after a lost life; one that ends within its first no-ops was not played.
-        for environment in np.flatnonzero(ended & self._has_played):
-            phase.add_game(float(self._returns[environment]))
-            self._recent.append(float(self._returns[environment]))
-        self._returns[ended], self._has_played[ended] = 0.0, False
-        self._waits = np.maximum(self._waits - 1, 0)
+        for score in self._games.count(environments, step.rewards, terminals=terminals, ended=ended):
+            phase.add_game(score)
+            self._recent.append(score)
         if ended.any():
             self._environments.start_episodes(ended)
             self._begin(np.flatnonzero(ended))
         if s.noop_steps and (lost := is_lost & ~ended & ~is_waiting).any():
-            self._wait(np.flatnonzero(lost))
+            self._games.wait(np.flatnonzero(lost), self._rounds)
 
     def _begin(self, environments: np.ndarray) -> None:
         """Starts new episodes in the replay memory."""
-        self._seen[environments] = 1
-        if self.settings.noop_steps:
-            self._wait(environments)
+        self._games.begin(environments, self._rounds)
         if self.settings.windows == "padded":
             self._replay.begin(environments, self._environments.screens[environments])
         else:
             self._replay.seam(environments)
-
-    def _wait(self, environments: np.ndarray) -> None:
-        least, most = self.settings.noop_steps or (0, 0)
-        for environment in environments:
-            address = (int(environment), self._rounds)
-            self._waits[environment] = generator(self._entropy, Purpose.WAIT, *address).integers(least, most + 1)
 
     # ---- between epochs
 
@@ -409,10 +372,7 @@ class DeepQLearner:
             "rounds": self._rounds,
             "updates": self._updates,
             "recent": list(self._recent),
-            "returns": self._returns.tolist(),
-            "has_played": self._has_played.tolist(),
-            "waits": self._waits.tolist(),
-            **({"seen": self._seen.tolist()} if self._masks else {}),
+            **self._games.get_state(),
             "statistics": {name: statistics.get_state() for name, statistics in self._statistics.items()},
             "has_states": self._states is not None,
             "reported": reported and reported.to_json(),
@@ -439,12 +399,7 @@ class DeepQLearner:
         self.iteration, self.steps = int(state["iteration"]), int(state["steps"])
         self._waited, self._rounds, self._updates = (int(state[name]) for name in ("waited", "rounds", "updates"))
         self._recent.extend(float(score) for score in state["recent"])
-        self._returns, self._waits = np.array(state["returns"], float), np.array(state["waits"], np.int64)
-        self._has_played = np.array(state["has_played"], np.bool_)
-        if self._masks:
-            self._seen = np.array(state["seen"], np.int64)
-        if len(self._returns) != self.settings.num_envs:
-            raise ValueError(f"{len(self._returns)} environments")
+        self._games.set_state(state)
         self._statistics = {
             name: PhaseStatistics.from_state(statistics) for name, statistics in state["statistics"].items()
         }

@@ -262,6 +262,18 @@ class DqnSettings(LearnerSettings):
         """The arguments of `protocol_of` that these settings choose."""
         return {**super().protocol_choices, "noop_steps": self.noop_steps}
 
+    def epsilon(self, steps: int) -> float:
+        """Returns the probability of a random action after a number of steps."""
+        if steps < self.learning_starts:
+            return 1.0
+        share = min((steps - self.learning_starts) / self.epsilon_steps, 1.0)
+        return self.epsilon_start - share * (self.epsilon_start - self.epsilon_end)
+
+    def importance(self, steps: int) -> float:
+        """Returns the power of the importance weights after a number of steps."""
+        share = min(steps / self.importance_steps, 1.0)
+        return self.importance_exponent + share * (1 - self.importance_exponent)
+
     @property
     def plays_on(self) -> bool:
         """Whether several rounds are played while the network learns from a minibatch.
