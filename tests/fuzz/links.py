@@ -434,6 +434,8 @@ def import_all() -> None:
 
 def chosen_cases(example: Path, options: argparse.Namespace) -> list[tuple[str, str, str]]:
     """Returns the cases to try, in an order that the seed decides on."""
+    if options.list:
+        return [tuple(line.split(" | ")) for line in options.list.read_text().splitlines()]
     entries = options.entries or entries_of(example)
     cases = [
         (command, entry, kind)
@@ -459,6 +461,20 @@ def try_links(options: argparse.Namespace) -> Iterator[dict]:
             yield {"command": command, "entry": entry, "kind": kind, **try_case(example, command, entry, kind)}
 
 
+def repeat(names: Sequence[str], count: int) -> int:
+    """Runs commands again and again in the current folder; returns 1 if one ends without success or a sentence."""
+    for number in range(count):
+        for name in names:
+            # With another seed, a training begins anew, and sets the one before aside.
+            words = [*COMMANDS[name].split(), *(["--set", f"seed={number}"] if name.startswith("train") else [])]
+            status = _forked(Path.cwd(), words, Path("said"))
+            verdict, reason = _verdict(status, Path("said").read_text(errors="replace"))
+            if verdict not in ("done", "refused"):
+                print(verdict, name, reason)
+                return 1
+    return 0
+
+
 def table(found: Sequence[dict], by: str) -> str:
     """Counts the verdicts by command, or by another key."""
     kinds = ("done", "refused", *sorted({entry["verdict"] for entry in found} - {"done", "refused"}))
@@ -482,11 +498,17 @@ def main() -> int:
     parser.add_argument("--entries", nargs="+", metavar="PATH", help="such as results/site/posters (default: all)")
     parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=KINDS)
     parser.add_argument("--example", type=Path, help="folder to keep the example in, so that it is made once")
+    parser.add_argument("--list", type=Path, help="file with cases to try, a line `command | entry | kind` for each")
+    parser.add_argument("--repeat", type=int, help="run the commands so often in this folder, which has the example")
+    parser.add_argument("names", nargs="*", help=argparse.SUPPRESS)
     parser.add_argument("--make", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.make:
         make_example(options.make)
         return 0
+    if options.repeat:
+        import_all()
+        return repeat(options.names, options.repeat)
     found, shown = [], Counter[tuple]()
     for case in try_links(options):
         found.append(case)

@@ -14,7 +14,7 @@ def test_a_file_appears_under_its_name_only_when_it_is_complete(tmp_path):
     path = tmp_path / "new" / "result.npz"
     with written_whole(path) as temporary:
         temporary.write_bytes(b"half")
-        assert temporary.parent == path.parent  # so that renaming is one step
+        assert temporary.parent.samefile(path.parent)  # so that renaming is one step
         assert temporary.suffix == ".npz"
         assert not path.exists()
     assert path.read_bytes() == b"half"

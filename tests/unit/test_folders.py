@@ -196,3 +196,49 @@ def test_a_folder_that_is_exchanged_for_a_link_meanwhile_changes_nothing_outside
         finally:
             swapper.kill()
     assert outcomes == {"done", "refused"}
+
+
+PATTERNS = ("*", "**/*", "a/*", "*/b.txt", "a/b.txt", "*.[tm]*", "**/*.txt", ".*", "a", "missing/x")
+
+
+def test_search_finds_what_glob_finds(tmp_path):
+    for name in ("a/b.txt", "a/c/d.txt", ".hidden/b.txt", "e.txt", "f.mp4", "a[1]/b.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    for pattern in PATTERNS:
+        assert folders.search(tmp_path, pattern) == (sorted(tmp_path.glob(pattern)), []), pattern
+    assert folders.find(tmp_path, *PATTERNS) == sorted({path for each in PATTERNS for path in tmp_path.glob(each)})
+    assert folders.find(tmp_path / "missing", "*") == folders.find(tmp_path / "e.txt", "*") == []
+
+
+def test_search_names_links_and_nothing_behind_them(tmp_path, outside):
+    results = tmp_path / "results"
+    folders.guard(results)
+    link(results / "movies", outside)
+    link(results / "runs/ga", outside)
+    link(results / "runs/x.txt", outside / "x.txt")
+    links = [results / "movies", results / "runs/ga", results / "runs/x.txt"]
+    assert folders.search(results, "**/*") == ([results / "runs"], links)
+    assert folders.search(results, "runs/*/thesis", "movies/*.txt") == ([], links)
+    assert folders.search(results / "movies", "*") == ([], [])
+
+
+def test_a_folder_with_links_is_refused_as_a_whole(tmp_path, outside):
+    results = tmp_path / "results"
+    link(results / "native/build/ale/current", outside)
+    folders.check_no_links(results, but="native/build")
+    folders.check_no_links(tmp_path / "missing")
+    link(tmp_path / "other", results)
+    folders.check_no_links(tmp_path / "other", but="native/build")  # the folder itself may be one
+    found = link(results / "runs/ga", outside)
+    with pytest.raises(OSError, match="symbolic links") as caught:
+        folders.check_no_links(results, but="native/build")
+    assert caught.value.filename == str(found)
+
+
+def test_jobs_of_snakemake_know_the_folder_of_results(tmp_path, outside):
+    found = link(tmp_path / "results/tables", outside)
+    write = f"from neurozoo.files import write_text; write_text({str(found / 'x.txt')!r}, 'mine')"
+    environment = {**os.environ, "NEUROZOO_RESULTS": str(tmp_path / "results")}
+    run = subprocess.run([sys.executable, "-c", write], env=environment, capture_output=True, text=True)
+    assert "tables is a link" in run.stderr

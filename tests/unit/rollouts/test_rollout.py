@@ -25,7 +25,6 @@ def test_a_rollout_has_the_keys_types_and_shapes_of_the_atari_zoo(rollout_file):
         "ep_rewards": ((1,), "float64"),
         "actions": ((40,), "int16"),
         "starts": ((1, 3), "int64"),
-        "format": ((), "int64"),
     }
 
 

@@ -1,5 +1,4 @@
 import json
-import os
 import re
 from pathlib import Path
 
@@ -7,6 +6,7 @@ import numpy as np
 import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult
+from neurozoo.folders import move
 from neurozoo.records.kept_result import keep_result
 from neurozoo.training.state import RunState
 
@@ -403,7 +403,8 @@ def test_a_kept_result_survives_a_kill_while_it_moves_out_of_the_way(tmp_path, m
     keep_result(tmp_path)
     (tmp_path / "checkpoint.npz").unlink()  # by Snakemake, as it would again before the next start
     with monkeypatch.context() as patch:
-        patch.setattr(os, "rename", lambda *_, **__: 1 / 0)
+        of_kept = lambda old: ".result" in old.parts  # noqa: E731
+        patch.setattr("neurozoo.training.state.move", lambda old, new: 1 / 0 if of_kept(old) else move(old, new))
         with pytest.raises(ZeroDivisionError):
             open_state(tmp_path, identity={"seed": 1})
     open_state(tmp_path, identity={"seed": 1})

@@ -55,9 +55,10 @@ def written_whole(path: str | os.PathLike, *, is_durable: bool = True) -> Iterat
                     with open(os.open(temporary, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)) as file:
                         os.fsync(file.fileno())
                 os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-            finally:
+            except BaseException:
                 with contextlib.suppress(OSError):
                     os.unlink(temporary, dir_fd=folder)
+                raise
     except OSError as error:
         is_named = error.filename is not None and not (temporary and os.fspath(error.filename).endswith(temporary))
         raise explained(error, None if is_named else path) from error

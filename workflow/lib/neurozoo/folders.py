@@ -40,31 +40,42 @@ def guard(*paths: str | os.PathLike) -> None:
             _beside.add(os.path.dirname(place))
 
 
-if RESULTS in os.environ:
-    guard(os.environ[RESULTS])
-
-
 def root_of(path: str | os.PathLike) -> str | None:
     """Returns the absolute path of the folder below which links are refused on the way to `path`.
 
     It is the results folder of a run, or the innermost guarded folder, whichever is further out; None if there is none,
     or if the user has named `path` itself.
     """
-    match = _RUN.fullmatch(os.fspath(path))
+    return _placed(path)[1]
+
+
+def _placed(path: str | os.PathLike) -> tuple[str, str | None]:
+    """Returns the absolute path of a file or folder, and `root_of` it."""
+    path = os.fspath(path)
+    place = _absolute(path)
+    match = _RUN.fullmatch(path) if "runs/" in path else None
     results = _absolute(match[1] or ".") if match else None
-    folder = place = _absolute(path)
     if place in _named:
-        return results
-    while (folder := os.path.dirname(folder)) not in _named:
-        if folder == os.path.dirname(folder):
-            return results or (os.path.dirname(place) if os.path.dirname(place) in _beside else None)
-    return folder if results is None or len(folder) < len(results) else results
+        return place, results
+    end = len(place)
+    while (end := place.rfind(os.sep, 0, end)) > 0:
+        if (folder := place[:end]) in _named:
+            return place, folder if results is None or end < len(results) else results
+    if os.sep in _named:
+        return place, os.sep
+    if results is None and (folder := os.path.dirname(place)) in _beside:
+        return place, folder
+    return place, results
 
 
 def _absolute(path: str | os.PathLike) -> str:
     """Returns an absolute path without `..`; what stands before a `..` is resolved, as the system would do."""
     before, dots, name = os.fspath(path).rpartition("/../")
     return os.path.abspath(os.path.join(os.path.realpath(before + dots), name) if dots else name)
+
+
+if RESULTS in os.environ:
+    guard(os.environ[RESULTS])
 
 
 @contextlib.contextmanager
@@ -81,50 +92,67 @@ def opened_folder(path: str | os.PathLike, *, make: bool = False) -> Iterator[in
     Raises:
         OSError: It is missing, no folder, or reached through a link (ELOOP, with the link as its file name).
     """
-    with _walked(_absolute(path), root_of(path), make=make) as descriptor:
-        yield descriptor
-
-
-@contextlib.contextmanager
-def opened_parent(path: str | os.PathLike, *, make: bool = False) -> Iterator[tuple[int, str]]:
-    """Opens the folder of a file, see `opened_folder`; yields its descriptor and the name of the file in it."""
-    folder, name = os.path.split(_absolute(path))
-    with _walked(folder, root_of(path), make=make) as descriptor:
-        yield descriptor, name
-
-
-@contextlib.contextmanager
-def _walked(place: str, root: str | None, *, make: bool) -> Iterator[int]:
-    root = place if root is None else root
-    if make:
-        os.makedirs(root, exist_ok=True)
-    descriptor = os.open(root, _FOLDER)
+    descriptor = _walk(*_placed(path), make=make)
     try:
-        parts = [] if root == place else os.path.relpath(place, root).split(os.sep)
-        for depth, part in enumerate(parts, start=1):
-            if make:
-                with contextlib.suppress(FileExistsError):
-                    os.mkdir(part, dir_fd=descriptor)
-            with _naming(os.path.join(root, *parts[:depth]), descriptor):
-                inner = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=descriptor)
-            os.close(descriptor)
-            descriptor = inner
         yield descriptor
     finally:
         os.close(descriptor)
 
 
 @contextlib.contextmanager
-def _naming(path: str, folder: int) -> Iterator[None]:
-    """Gives errors of the block the whole path, and tells a link from a file that is where a folder is needed."""
+def opened_parent(path: str | os.PathLike, *, make: bool = False) -> Iterator[tuple[int, str]]:
+    """Opens the folder of a file, see `opened_folder`; yields its descriptor and the name of the file in it."""
+    place, root = _placed(path)
+    folder, name = os.path.split(place)
+    descriptor = _walk(folder, root, make=make)
     try:
-        yield
+        yield descriptor, name
+    finally:
+        os.close(descriptor)
+
+
+def _walk(place: str, root: str | None, *, make: bool = False) -> int:
+    """Opens a folder, below its root part by part."""
+    root = place if root is None else root
+    try:
+        descriptor = os.open(root, _FOLDER)
+    except FileNotFoundError:
+        if not make:
+            raise
+        os.makedirs(root, exist_ok=True)
+        descriptor = os.open(root, _FOLDER)
+    done = root.rstrip(os.sep)
+    try:
+        for part in filter(None, place[len(root) :].split(os.sep)):
+            done += os.sep + part
+            inner = _step(part, descriptor, make=make)
+            os.close(descriptor)
+            descriptor = inner
     except OSError as error:
-        number = error.errno or errno.EIO
-        with contextlib.suppress(OSError):
-            if number == errno.ENOTDIR and stat.S_ISLNK(os.lstat(os.path.basename(path), dir_fd=folder).st_mode):
-                number = errno.ELOOP
-        raise OSError(number, os.strerror(number), path) from None
+        reason = _named_error(error, done, descriptor)
+        os.close(descriptor)
+        raise reason from None
+    return descriptor
+
+
+def _step(part: str, folder: int, *, make: bool) -> int:
+    try:
+        return os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
+    except FileNotFoundError:
+        if not make:
+            raise
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(part, dir_fd=folder)
+    return os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
+
+
+def _named_error(error: OSError, path: str, folder: int) -> OSError:
+    """Returns an error with the whole path; a link is told from a file that is where a folder is needed."""
+    number = error.errno or errno.EIO
+    with contextlib.suppress(OSError):
+        if number == errno.ENOTDIR and stat.S_ISLNK(os.lstat(os.path.basename(path), dir_fd=folder).st_mode):
+            number = errno.ELOOP
+    return OSError(number, os.strerror(number), path)
 
 
 def reached(descriptor: int, name: str = "") -> Path:
@@ -139,10 +167,17 @@ def open_descriptor(path: str | os.PathLike, flags: int, mode: int = 0o666) -> i
         OSError: The system refuses it, it is a folder, a pipe or a device (ESPIPE), or a link (ELOOP).
     """
     flags |= os.O_CLOEXEC | os.O_NONBLOCK
-    if root_of(path) is not None:
+    place, root = _placed(path)
+    if root is not None:
         flags |= os.O_NOFOLLOW
-    with opened_parent(path, make=bool(flags & os.O_CREAT)) as (folder, name), _naming(os.fspath(path), folder):
+    place, name = os.path.split(place)
+    folder = _walk(place, root, make=bool(flags & os.O_CREAT))
+    try:
         descriptor = os.open(name, flags, mode, dir_fd=folder)
+    except OSError as error:
+        raise _named_error(error, os.fspath(path), folder) from None
+    finally:
+        os.close(folder)
     kind = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(kind):
         os.close(descriptor)
@@ -153,13 +188,20 @@ def open_descriptor(path: str | os.PathLike, flags: int, mode: int = 0o666) -> i
 
 def is_reached_by_link(path: str | os.PathLike) -> bool:
     """Says whether a path is a link below its root, or lies behind one; False if it does not exist."""
-    if root_of(path) is None:
+    place, root = _placed(path)
+    if root is None:
         return False
+    place, name = os.path.split(place)
     try:
-        with opened_parent(path) as (folder, name):
-            return stat.S_ISLNK(os.lstat(name, dir_fd=folder).st_mode)
+        folder = _walk(place, root)
     except OSError as error:
         return error.errno == errno.ELOOP
+    try:
+        return stat.S_ISLNK(os.lstat(name, dir_fd=folder).st_mode)
+    except OSError:
+        return False
+    finally:
+        os.close(folder)
 
 
 def find(folder: str | os.PathLike, *patterns: str) -> list[Path]:
@@ -282,13 +324,14 @@ def delete_folder(path: str | os.PathLike) -> None:
     Raises:
         OSError: The system refuses it, or a link is on the way.
     """
-    with (
-        contextlib.suppress(FileNotFoundError),
-        opened_parent(path) as (folder, name),
-        _naming(_absolute(path), folder),
-    ):
-        is_folder = stat.S_ISDIR(os.lstat(name, dir_fd=folder).st_mode)
-        shutil.rmtree(name, dir_fd=folder) if is_folder else os.unlink(name, dir_fd=folder)
+    with contextlib.suppress(FileNotFoundError), opened_parent(path) as (folder, name):
+        try:
+            is_folder = stat.S_ISDIR(os.lstat(name, dir_fd=folder).st_mode)
+            shutil.rmtree(name, dir_fd=folder) if is_folder else os.unlink(name, dir_fd=folder)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise _named_error(error, _absolute(path), folder) from None
 
 
 def delete_empty_folder(path: str | os.PathLike) -> None:

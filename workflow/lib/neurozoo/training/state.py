@@ -309,8 +309,9 @@ class RunState:
             "algorithm": algorithm and dict(algorithm),
             "arrays": sorted(arrays or ()),
         }
-        if arrays or (self.saved and self.saved["arrays"]):  # so that none is forgotten after a kill
-            self._append_to_journal([{"arrays": [*(self.saved["arrays"] if self.saved else ()), *state["arrays"]]}])
+        before, now = set(self.saved["arrays"] if self.saved else ()), set(state["arrays"])
+        if before != now:  # so that none is forgotten after a kill
+            self._append_to_journal([{"arrays": sorted(before | now)}])
         for name, array in (arrays or {}).items():
             path = self._array_path(name)
             if not path.exists():
@@ -322,7 +323,8 @@ class RunState:
         write_json(self._state_path, state)
         if algorithm is not None:
             self.saved = state
-        self._remove_arrays()
+            for name in sorted(before - now):
+                delete(self._array_path(name))
         delete(self._journal_path)
 
 
