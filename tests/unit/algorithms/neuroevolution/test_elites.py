@@ -1,9 +1,7 @@
 """Properties of races for any scores, lengths and budgets; races worked out by hand are in test_genetic.py."""
 
-import json
 import warnings
 from dataclasses import replace
-from typing import get_args
 
 import numpy as np
 import pytest
@@ -15,7 +13,7 @@ from neurozoo.algorithms.neuroevolution.elites import (
     RaceTotals,
     racing_candidates,
 )
-from neurozoo.algorithms.neuroevolution.settings import EliteRule, GaSettings
+from neurozoo.algorithms.neuroevolution.settings import GaSettings
 from neurozoo.evaluation import EpisodeResult
 from neurozoo.genomes.genome import Genome
 
@@ -105,7 +103,7 @@ def test_a_race_among_longer_players_is_shorter_than_its_episodes_would_allow():
 def test_lengths_that_vary_leave_the_mean_of_frames_at_or_below_the_published():
     random = np.random.default_rng(2)
     spent = []
-    for _ in range(300):
+    for _ in range(60):
         lengths = random.uniform(100, 300, 101)
         ranked = [individual(n) for n in range(1, 101)]
 
@@ -125,7 +123,7 @@ def test_the_better_one_of_an_unlucky_pair_wins_the_race():
 
     def wins(Rule):
         won = 0
-        for _ in range(200):
+        for _ in range(50):
             ranked = [individual(n) for n in range(1, 41)]  # the best one is 30th by its training score
             contest = Rule(ranked, None, settings(40, 10, 30))
             run(contest, lambda p, _: EpisodeResult((2.0 if p.birth[1] == 30 else 1.0) * random.exponential(), 1, 4))
@@ -133,18 +131,7 @@ def test_the_better_one_of_an_unlucky_pair_wins_the_race():
         return won
 
     assert wins(ELITE_RULES["validated"]) == 0
-    assert wins(Race) > 60  # by luck: 200 / 32 = 6
-
-
-def test_elites_survive_json():
-    before = elite()
-    assert Elite.from_json(json.loads(json.dumps(before.to_json())), genome=before.individual.genome) == before
-    parented = Elite(Individual(Genome(3).mutated(1, 0.5), (2, 1), (1, 7), 2.0), 1.0)
-    assert Elite.from_json(json.loads(json.dumps(parented.to_json())), genome=parented.individual.genome) == parented
-
-
-def test_every_rule_has_a_class():
-    assert tuple(ELITE_RULES) == get_args(EliteRule)
+    assert wins(Race) > 15  # by luck: 50 / 32 = 2
 
 
 def test_a_race_against_an_elite_whose_episodes_no_longer_count_takes_the_lengths_of_its_challengers():

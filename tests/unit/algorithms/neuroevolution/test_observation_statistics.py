@@ -1,7 +1,6 @@
 """Statistics of observations and noise on actions, against numbers worked out by hand."""
 
 import dataclasses
-import json
 
 import gymnasium
 import numpy as np
@@ -16,7 +15,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, EpisodeResult
 from neurozoo.evaluation.stepwise import StepwiseEvaluator
 from neurozoo.genomes.genome import Genome, Weights
-from neurozoo.networks.catalogue import get_network
+from searches import check_resuming
 
 GAME = "gym.Pendulum-v1"
 PROTOCOL = protocol_of(GAME)
@@ -183,13 +182,6 @@ def tell(es, observation):
     return es.tell(results)
 
 
-def generation(es, observation):
-    report = None
-    while report is None:
-        report = tell(es, observation)
-    return report
-
-
 def test_the_population_plays_with_noise_and_old_statistics_and_tests_without_noise_and_with_new_ones():
     es = made()
     assert es.behaviour == "observation_sums"
@@ -201,32 +193,11 @@ def test_the_population_plays_with_noise_and_old_statistics_and_tests_without_no
     np.testing.assert_allclose(es.reference[0].reshape(3), [4 * 2 / 4.01] * 3, rtol=1e-6)
 
 
-def test_a_saved_state_continues_with_its_statistics():
-    through, first = made(), made()
-    for es in (through, first):
-        report = generation(es, 1.5)
-    assert report["ObCount"] == 4.01
-    resumed = made()
-    resumed.set_state(json.loads(json.dumps(first.get_state())), first.get_arrays())
-    np.testing.assert_array_equal(resumed.reference, through.reference)
-    for es in (through, resumed):
-        generation(es, -3.0)
-    np.testing.assert_array_equal(resumed.reference, through.reference)
-    assert set(through.get_arrays()) == set(resumed.get_arrays())
-    assert not set(through.get_arrays()) & set(first.get_arrays())  # a name stands for one content
+def test_stopping_and_continuing_after_any_generation_equals_never_stopping():
+    def play(episode):
+        return episode_of((1.5 + episode.seed % 7,) * 3)
 
-
-def test_other_networks_have_no_statistics():
-    layout = layout_of(GAME, "dense_tanh", PROTOCOL)
-    noise = np.ones(layout.parameter_count + 50, np.float32)
-    es = EvolutionStrategy(EsSettings(population_size=2), entropy=(0, 1), layout=layout, noise=noise, protocol=PROTOCOL)
-    assert (es.reference, es.behaviour) == (None, "none")
-    assert "observations" not in es.get_state()
-
-
-def test_the_network_is_the_published_one_with_scaled_observations():
-    assert get_network("mujoco").layers == get_network("MujocoPolicy").layers
-    assert get_network("mujoco").observation_clip == 5.0
+    check_resuming(lambda: made(observation_statistics=0.5), play, generations=4)
 
 
 def test_what_does_not_fit_is_refused():

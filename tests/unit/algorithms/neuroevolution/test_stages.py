@@ -26,9 +26,9 @@ def result(*levels):
 
 
 def test_an_attempt_solved_the_levels_before_its_last_and_the_last_if_it_ends_on_the_resource():
-    assert levels_solved(result(0, 2, 3, 4).behaviour).tolist() == [0, 2, 3, 4]
+    assert levels_solved(result(0, 2, 3, 4)).tolist() == [0, 2, 3, 4]
     # At the same place in an earlier level there is no resource that ends the attempt.
-    assert levels_solved(np.array([(18, 10, 2)])).tolist() == [2]
+    assert levels_solved(EpisodeResult(0.0, 1, 1, behaviour=np.array([(18, 10, 2)]))).tolist() == [2]
 
 
 class Mortal:
@@ -48,7 +48,7 @@ class Mortal:
 def test_levels_solved_are_those_that_the_game_counts(seed):
     river = RiverCrossing(RiverRules())
     score, _ = play(river, Mortal(seed), seed=seed)
-    found = levels_solved(np.array(river.final_positions))
+    found = levels_solved(EpisodeResult(score, 1, 1, behaviour=np.array(river.final_positions)))
     assert found.sum() == river.levels_solved == score
     assert len(set(found.tolist())) >= 3  # attempts of different ends
 

@@ -1,6 +1,7 @@
 """The search distribution of evolution strategies: weights that follow the gradient of a smoothed score."""
 
 from collections.abc import Iterable, Mapping
+from typing import Literal
 
 import numpy as np
 
@@ -9,6 +10,33 @@ from neurozoo.algorithms.neuroevolution.settings import GradientSettings
 from neurozoo.errors import NeurozooError
 from neurozoo.genomes.genome import Genome, Weights
 from neurozoo.genomes.noise_table import weighted_sum
+
+TiedRanks = Literal["order", "average"]
+
+
+def centered_ranks(fitness: np.ndarray, *, ties: TiedRanks = "order") -> np.ndarray:
+    """Replaces scores by their ranks, so that one lucky episode cannot steer a step.
+
+    The published code leaves the order of equal scores to an unstable sort, and so to the version of NumPy.
+
+    Args:
+        fitness: Shape (population,), higher is better.
+        ties: `order`: of two equal scores the earlier one gets the lower rank. `average`: equal scores get the mean of
+            their ranks. So a population of equal scores has ranks of 0, where `order` would prefer the second of each
+            mirrored pair.
+
+    Returns:
+        Shape (population,), float32 in [-0.5, 0.5], summing to 0.
+
+    Source: Salimans et al. 2017, arXiv:1703.03864 (rank transformation).
+    """
+    ranks = np.empty(len(fitness), np.float32)
+    if ties == "average":
+        _, group, sizes = np.unique(fitness, return_inverse=True, return_counts=True)
+        ranks[:] = (np.cumsum(sizes) - (sizes + 1) / 2)[group]  # the last rank of each group minus half its width
+    else:
+        ranks[fitness.argsort(kind="stable")] = np.arange(len(fitness), dtype=np.float32)
+    return ranks / np.float32(len(fitness) - 1) - np.float32(0.5)
 
 
 class SearchDistribution:
@@ -79,30 +107,21 @@ class SearchDistribution:
         return {"updates": self._optimizer.updates}
 
     def get_arrays(self, prefix: str = "") -> dict[str, np.ndarray]:
-        """Returns the weights and the optimizer's slots; names contain the number of updates: `theta-00012`.
-
-        Args:
-            prefix: Put before every name.
-        """
+        """Returns the weights and the optimizer's slots; names contain the number of updates: `theta-00012`."""
         named = {"theta": self.theta, **self._optimizer.slots}
         return {f"{prefix}{name}-{self._optimizer.updates:05}": array for name, array in named.items()}
 
     def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray], prefix: str = "") -> None:
-        """Continues from what `get_state` and `get_arrays` returned.
-
-        Raises:
-            LookupError, TypeError, ValueError: The state is something else.
-        """
+        """Continues from what `get_state` and `get_arrays` returned."""
         self._optimizer.updates = int(state["updates"])
-        found = {name: arrays[f"{prefix}{name}-{self._optimizer.updates:05}"] for name in self._slot_names()}
+        found = {
+            name: arrays[f"{prefix}{name}-{self._optimizer.updates:05}"] for name in ("theta", *self._optimizer.slots)
+        }
         for name, array in found.items():
             if array.shape != self.theta.shape or array.dtype != np.float32:
                 raise ValueError(f"{name} should be float32 of shape {self.theta.shape}")
         self._place(found.pop("theta"))
         self._optimizer.slots = found
-
-    def _slot_names(self) -> tuple[str, ...]:
-        return ("theta", *self._optimizer.slots)
 
 
 def _squared_length(vector: np.ndarray) -> float:
