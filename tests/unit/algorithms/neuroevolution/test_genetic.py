@@ -13,7 +13,7 @@ from neurozoo.evaluation import EpisodeResult
 from neurozoo.genomes.genome import Genome, Mutation
 from neurozoo.genomes.packing import BLOCK, pack, unpack
 from neurozoo.records.published_log import GA_FIELDS
-from searches import STANDARD, TIMES, by_rule, check_resuming, generation, results, tell
+from searches import STANDARD, TIMES, by_rule, check_resuming, generation, tell
 
 PARAMETERS, TABLE_SIZE = 100, 1_000
 
@@ -59,20 +59,18 @@ def parents_of(ga):
 # ---- the first generation
 
 
-def test_the_first_population_are_fresh_genomes_one_episode_each():
-    batch = algorithm().ask()
-    assert batch.phase == "population"
-    assert batch.parents == ()
-    genomes = [episode.genome for episode in batch.episodes]
-    assert len(set(genomes)) == 4
-    assert all(genome.mutations == () for genome in genomes)
-    assert all(0 <= genome.initial <= TABLE_SIZE - PARAMETERS for genome in genomes)
-
-
-def test_initial_indices_reach_both_ends_of_the_table():
+def test_the_first_population_are_fresh_genomes_from_all_places_of_the_table_and_have_children_with_a_mutation():
     # 10 places, 400 draws: that one of the two ends is never drawn has the chance 2 * 0.9^400 < 1e-17.
-    ga = made(GaSettings(population_size=400, selection_threshold=2), parameters=91, table_size=100)
-    assert {episode.genome.initial for episode in ga.ask().episodes} == set(range(10))
+    settings = GaSettings(population_size=400, selection_threshold=3, num_test_episodes=1, mutation_power=0.5)
+    ga = made(settings, parameters=91, table_size=100)
+    batch = ga.ask()
+    assert batch.parents == ()
+    assert all(episode.genome.mutations == () for episode in batch.episodes)
+    assert {episode.genome.initial for episode in batch.episodes} == set(range(10))
+    generation(ga)
+    batch = ga.ask()
+    assert {episode.genome.parent for episode in batch.episodes} == set(batch.parents)
+    assert {mutation for e in batch.episodes for mutation in e.genome.mutations} == {(n, 0.5) for n in range(10)}
 
 
 def test_the_best_are_validated_and_the_best_mean_wins_and_of_equals_the_earlier_one_comes_first():
@@ -142,17 +140,6 @@ def after_one(scores=(1, 3, 0, 2), validation=(0, 1, 4, 6, 5, 2), **changes):
     return ga, genomes
 
 
-def test_children_have_one_more_mutation_of_the_present_power_than_one_of_the_parents():
-    ga, genomes = after_one()
-    batch = ga.ask()
-    assert set(batch.parents) == {genomes["b"], genomes["d"]}
-    for episode in batch.episodes:
-        (mutation,) = episode.genome.mutations
-        assert episode.genome.parent in batch.parents
-        assert mutation.power == 0.5
-        assert 0 <= mutation.index <= TABLE_SIZE - PARAMETERS
-
-
 @pytest.mark.parametrize(
     ("last", "parents"),
     [((5, 2), "bd"), ((9, 9), "ab")],  # the elite is d, second of b, d, a, c; or a, which takes the place of d
@@ -160,18 +147,6 @@ def test_children_have_one_more_mutation_of_the_present_power_than_one_of_the_pa
 def test_the_elite_is_a_parent_and_takes_a_place_only_if_it_is_not_among_the_top(last, parents):
     ga, genomes = after_one(validation=(0, 1, 4, 6, *last))
     assert parents_of(ga) == [genomes[name].to_json() for name in parents]
-
-
-def test_one_candidate_is_not_the_elite_for_ever():
-    ga = algorithm(population_size=3, selection_threshold=1, validation_threshold=1, num_validation_episodes=1)
-    tell(ga, "population", [1, 2, 0])
-    tell(ga, "validation", [2])
-    tell(ga, "test", [2, 2, 2])
-    offspring = [episode.genome for episode in ga.ask().episodes]
-    tell(ga, "population", [0, 0, 9])
-    assert players(ga.ask())[1:] == [offspring[2]]
-    tell(ga, "validation", [2, 9])
-    assert tell(ga, "test", [9, 9, 9])["score"] == 9
 
 
 def test_the_previous_elite_can_stay_and_can_lose_its_place():
@@ -211,13 +186,14 @@ def test_the_best_solution_is_the_elite_with_the_best_validation_mean_and_keeps_
 # ---- episodes
 
 
-def test_training_and_validation_are_cut_off_and_tests_only_by_the_protocol():
-    ga = algorithm(episode_cutoff_mode=100)
-    for phase, limit in (("population", 400), ("validation", 400), ("test", 400_000)):
-        batch = ga.ask()
-        assert batch.phase == phase
-        assert {episode.max_frames for episode in batch.episodes} == {limit}
-        ga.tell(results([0] * len(batch.episodes)))
+def test_one_candidate_is_not_the_elite_for_ever():
+    ga = algorithm(population_size=3, selection_threshold=1, validation_threshold=1, num_validation_episodes=1)
+    generation(ga)
+    offspring = [episode.genome for episode in ga.ask().episodes]
+    tell(ga, "population", [0, 0, 9])
+    assert players(ga.ask())[1:] == [offspring[2]]
+    tell(ga, "validation", [2, 9])
+    assert tell(ga, "test", [9, 9, 9])["score"] == 9
 
 
 @pytest.mark.parametrize(("mode", "limit"), [("env_default", 400_000), (10**9, 400_000), ("adaptive:7,0.5,2", 28)])
@@ -268,10 +244,6 @@ def test_random_search_draws_fresh_genomes_in_every_generation_and_carries_the_e
     assert batch.parents == (genomes["d"],)
     tell(ga, "population", [0, 5, 6, 1])
     assert players(ga.ask()) == [genomes["d"], offspring[2], offspring[1]]
-    tell(ga, "validation", [3, 3, 1, 1, 3, 3])
-    report = tell(ga, "test", [1, 1, 1])
-    assert report["NumSelectedIndividuals"] == 0
-    assert report["TruncatedPopulationEliteSeeds"] == genomes["d"].to_json()
     assert parents_of(ga) == []
 
 
@@ -279,48 +251,29 @@ def test_random_search_draws_fresh_genomes_in_every_generation_and_carries_the_e
 
 
 def test_a_carried_elite_has_the_best_training_score_of_all_and_plays_no_validation():
-    ga = algorithm(elite_rule="carried")
+    ga = algorithm(elite_rule="carried", selection_threshold=3)
     first = [episode.genome for episode in ga.ask().episodes]
     tell(ga, "population", [1, 9, 0, 3])
     report = tell(ga, "test", [1, 1, 4])
-    assert (report["score"], report["test_score"]) == (9.0, 2.0)
-    assert parents_of(ga) == [first[1].to_json(), first[3].to_json()]
+    unknown = {name for name in GA_FIELDS if name not in report} - TIMES
+    assert len(unknown) == 3
+    assert all("Validation" in name or name == "TruncatedPopulationRewMean" for name in unknown)
+    assert set(ga.fields) == set(GA_FIELDS) - unknown
+    assert (report["score"], report["test_score"], report["ValidationTimestepsSoFar"]) == (9.0, 2.0, 0)
+    assert parents_of(ga) == [genome.to_json() for genome in (first[1], first[3], first[0])]
     second = [episode.genome for episode in ga.ask().episodes]
     tell(ga, "population", [8, 9, 7, 5])
     report = tell(ga, "test", [0, 0, 3])
     # 9 does not beat 9; the survivors are the elite and the best of the others.
-    assert (report["score"], report["test_score"]) == (9.0, 1.0)
-    assert report["TruncatedPopulationEliteIndex"] == 0
-    assert parents_of(ga) == [first[1].to_json(), second[1].to_json()]
+    assert (report["score"], report["test_score"], report["TruncatedPopulationEliteIndex"]) == (9.0, 1.0, 0)
+    assert parents_of(ga) == [genome.to_json() for genome in (first[1], second[1], second[0])]
     assert (ga.best.genome, ga.best.iteration, ga.best.test_score) == (first[1], 1, 1.0)
-
-
-def test_the_score_of_a_displaced_elite_ranks_it_among_the_survivors():
-    ga = algorithm(elite_rule="carried", selection_threshold=3)
-    first = [episode.genome for episode in ga.ask().episodes]
-    tell(ga, "population", [1, 9, 0, 3])
-    tell(ga, "test", [1, 1, 4])
-    second = [episode.genome for episode in ga.ask().episodes]
+    third = [episode.genome for episode in ga.ask().episodes]
     tell(ga, "population", [1, 12, 2, 10])
     report = tell(ga, "test", [1, 1, 1])
-    assert report["score"] == 12.0
-    assert report["TruncatedPopulationEliteIndex"] == 1  # the previous elite would be 0
-    assert parents_of(ga) == [genome.to_json() for genome in (second[1], second[3], first[1])]
-    assert (ga.best.genome, ga.best.iteration) == (second[1], 2)
-
-
-def test_without_validation_there_are_no_fields_about_it():
-    ga = algorithm(elite_rule="carried")
-    report = generation(ga)
-    unknown = {name for name in GA_FIELDS if name not in report} - TIMES
-    assert unknown == {
-        "TruncatedPopulationRewMean",
-        "TruncatedPopulationValidationRewMean",
-        "TruncatedPopulationEliteValidationRewMean",
-    }
-    assert set(ga.fields) == set(GA_FIELDS) - unknown
-    assert algorithm().fields == GA_FIELDS
-    assert report["ValidationTimestepsThisIter"] == report["ValidationTimestepsSoFar"] == 0
+    assert (report["score"], report["TruncatedPopulationEliteIndex"]) == (12.0, 1)  # the previous elite would be 0
+    assert parents_of(ga) == [genome.to_json() for genome in (third[1], third[3], first[1])]
+    assert (ga.best.genome, ga.best.iteration) == (third[1], 3)
 
 
 # ---- the first generation as children of one

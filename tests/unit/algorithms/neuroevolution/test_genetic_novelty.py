@@ -7,7 +7,6 @@ import numpy as np
 from neurozoo.algorithms.neuroevolution.genetic_novelty import NoveltyGeneticAlgorithm
 from neurozoo.algorithms.neuroevolution.settings import GaNoveltySettings
 from neurozoo.environments.protocols import get_protocol
-from neurozoo.evaluation import EpisodeResult
 from neurozoo.genomes.packing import unpack
 from searches import check_resuming, generation, results, tell
 
@@ -91,13 +90,6 @@ def test_the_carried_rule_takes_parents_from_this_generation_only():
     genomes = [episode.genome for episode in ga.ask().episodes]
     finish(ga, [1, 2, 3, 4], [0, 1, 4, 20])
     assert parents_of(ga) == [genomes[3].to_json(), genomes[2].to_json()]
-
-
-def test_memory_is_compared_where_there_is_one():
-    ga = algorithm(protocol="uber2018")
-    assert ga.behaviour == "ram"
-    ga.tell([EpisodeResult(0.0, 5, 5, behaviour=np.full((3, 128), value, np.uint8)) for value in (0, 1, 2, 255)])
-    assert ga.ask().phase == "validation"
 
 
 def test_stopping_and_continuing_after_any_generation_equals_never_stopping():

@@ -362,17 +362,3 @@ def test_novelty_alone_leads_away_from_where_one_has_been():
 )
 def test_stopping_and_continuing_after_any_generation_equals_never_stopping(kind, changes):
     check_resuming(lambda: algorithm(kind, **changes), crooked)
-
-
-def test_memory_is_compared_where_there_is_one():
-    search = algorithm(protocol="uber2018")
-    assert search.behaviour == "ram"
-    random = np.random.default_rng(0)
-    for _ in range(8):
-        search.tell(
-            [
-                EpisodeResult(0.0, 5, 5, behaviour=random.integers(256, size=(1 + number, 128), dtype=np.uint8))
-                for number, _ in enumerate(search.ask().episodes)
-            ]
-        )
-    assert all(rows.dtype == np.uint8 for name, rows in search.get_arrays().items() if "archive" in name)

@@ -2,14 +2,14 @@
 
 from bisect import insort
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from typing_extensions import override
 
 from neurozoo.algorithms.neuroevolution.base import draw_episode
 from neurozoo.algorithms.neuroevolution.elites import Birth, Contest, Individual
-from neurozoo.algorithms.neuroevolution.genetic_search import GeneticSearch, next_genome, with_elite
+from neurozoo.algorithms.neuroevolution.genetic_search import GeneticSearch, with_elite
 from neurozoo.evaluation import Episode, EpisodeResult
 from neurozoo.genomes.genome import Genome
 from neurozoo.randomness import Purpose
@@ -194,13 +194,13 @@ class AsynchronousGeneticAlgorithm(GeneticSearch):
         return [*super()._genomes(), *population, *(flight.episode.genome for flight in self._flights.values())]
 
     @override
-    def _take_genomes(self, state: Mapping, genomes: Iterator[Genome]) -> Genome | None:
+    def _take_genomes(self, state: Mapping, genomes: list[Genome]) -> Genome | None:
         best = super()._take_genomes(state, genomes)
         self._drawn, self._since_contest = state["drawn"], state["since_contest"]
-        self._population = deque(Individual.from_json(v, genome=next_genome(genomes)) for v in state["population"])
+        self._population = deque(Individual.from_json(v, genome=genomes.pop(0)) for v in state["population"])
         self._ranked = sorted(self._population, key=lambda individual: -individual.fitness)  # stable
         self._flights = {
-            number: self._flight(number, next_genome(genomes), parent and tuple(parent), limit)
+            number: self._flight(number, genomes.pop(0), parent and tuple(parent), limit)
             for number, parent, limit in state["in_flight"]
         }
         return best

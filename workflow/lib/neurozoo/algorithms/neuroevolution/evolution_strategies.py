@@ -8,7 +8,7 @@ from typing_extensions import override
 
 from neurozoo.algorithms.neuroevolution.base import Algorithm, Batch, Solution
 from neurozoo.algorithms.neuroevolution.observation_statistics import ObservationStatistics
-from neurozoo.algorithms.neuroevolution.search_distribution import SearchDistribution, TiedRanks, centered_ranks
+from neurozoo.algorithms.neuroevolution.search_distribution import SearchDistribution, centered_ranks
 from neurozoo.algorithms.neuroevolution.settings import EsSettings, GradientSettings
 from neurozoo.evaluation import EpisodeResult
 from neurozoo.genomes.genome import Genome, decode
@@ -109,7 +109,9 @@ class EvolutionStrategy(GradientSearch[EsSettings]):
         return report
 
     def _tell_population(self, results: Sequence[EpisodeResult]) -> None:
-        fitness = processed(results, self.settings.return_proc_mode, ties=self.settings.tied_ranks)
+        mode = self.settings.return_proc_mode
+        values = np.array([r.score if mode == "centered_rank" else r.sign_score for r in results])
+        fitness = values.astype(np.float32) if mode == "sign" else centered_ranks(values, ties=self.settings.tied_ranks)
         steps = sum(result.steps for result in results)
         self._count(results)
         self._fields |= {
@@ -173,21 +175,3 @@ class EvolutionStrategy(GradientSearch[EsSettings]):
 def _statistics_of(results: Sequence[EpisodeResult], name: str) -> dict[str, float]:
     scores = [result.score for result in results]
     return {f"{name}Max": max(scores), f"{name}Mean": float(np.mean(scores)), f"{name}Median": float(np.median(scores))}
-
-
-def processed(results: Sequence[EpisodeResult], mode: str, *, ties: TiedRanks = "order") -> np.ndarray:
-    """Returns the fitness of the perturbed weights, which weights the gradient.
-
-    Args:
-        results: One episode each.
-        mode: `centered_rank`: ranks of the scores. `sign`: sums of the signs of the rewards. `centered_sign_rank`:
-            ranks of these sums.
-        ties: Ranks of equal scores, see `centered_ranks`.
-
-    Returns:
-        float32, shape (results,).
-    """
-    if mode == "centered_rank":
-        return centered_ranks(np.array([result.score for result in results]), ties=ties)
-    signs = np.array([result.sign_score for result in results], np.float32)
-    return signs if mode == "sign" else centered_ranks(signs, ties=ties)

@@ -1,6 +1,6 @@
 """What the forms of the genetic algorithm share: how children are made, and how an elite is chosen and reported."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -198,28 +198,17 @@ class GeneticSearch(Algorithm[GaSettings]):
 
     @override
     def _restore(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> Genome | None:
-        return self._take_genomes(state, iter(unpack(state["genomes"], arrays)))
+        return self._take_genomes(state, unpack(state["genomes"], arrays))
 
-    def _take_genomes(self, state: Mapping, genomes: Iterator[Genome]) -> Genome | None:
+    def _take_genomes(self, state: Mapping, genomes: list[Genome]) -> Genome | None:
         """Takes over a state, whose genomes come in the order of `_genomes`; returns that of the best solution."""
         self._validation_steps = state["validation_steps"]
         births = [(generation, place) for generation, place in state["parent_births"]]
-        self._parents = tuple((next_genome(genomes), birth) for birth in births)
-        self._elite = Elite.from_json(state["elite"], genome=next_genome(genomes)) if state["elite"] else None
+        self._parents = tuple((genomes.pop(0), birth) for birth in births)
+        self._elite = Elite.from_json(state["elite"], genome=genomes.pop(0)) if state["elite"] else None
         if self._stages:
             self._stages.stage = state["stage"]
-        return next_genome(genomes) if state["best"] else None
-
-
-def next_genome(genomes: Iterator[Genome]) -> Genome:
-    """Returns the next of a state's genomes.
-
-    Raises:
-        ValueError: There is none.
-    """
-    for genome in genomes:
-        return genome
-    raise ValueError("the state has too few genomes")
+        return genomes.pop(0) if state["best"] else None
 
 
 def with_elite(ranked: Sequence[Individual], elite: Individual | None, count: int) -> list[Individual]:

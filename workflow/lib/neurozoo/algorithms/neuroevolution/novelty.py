@@ -57,7 +57,7 @@ def mean_behaviour(behaviours: Sequence[np.ndarray]) -> np.ndarray:
         Read-only, shape (most rows, width), of the same dtype: bytes are rounded (half to even).
     """
     rows, dtype = max(len(behaviour) for behaviour in behaviours), behaviours[0].dtype
-    total = sum(_stacked(behaviours, rows).swapaxes(0, 1)).T / len(behaviours)  # in order, so the same everywhere
+    total = sum(_padded(behaviours, 0, rows)) / len(behaviours)  # in order, so the same everywhere
     mean = (np.rint(total) if dtype == np.uint8 else total).astype(dtype)
     mean.flags.writeable = False
     return mean
@@ -96,7 +96,7 @@ def _squares_of_bytes(behaviours: Sequence[np.ndarray], others: Sequence[np.ndar
     total = np.zeros((len(behaviours), len(others)))
     for start in range(0, most, steps):
         running = [int((length > start).sum()) for length in lengths]
-        left, right = (_padded(side, start, steps) for side in sides)
+        left, right = (_padded(side, start, steps).reshape(len(side), -1) for side in sides)
         total[: running[0]] += _squares(left[: running[0]], right)
         total[running[0] :, : running[1]] += _squares(left[running[0] :], right[: running[1]])
     lasts = [np.array([behaviour[-1] for behaviour in side], np.float64) for side in sides]
@@ -107,12 +107,13 @@ def _squares_of_bytes(behaviours: Sequence[np.ndarray], others: Sequence[np.ndar
 
 
 def _padded(side: Sequence[np.ndarray], start: int, steps: int) -> np.ndarray:
+    """Returns some rows of all behaviours, padded with their last rows: float64, shape (behaviours, steps, width)."""
     rows = np.empty((len(side), steps, side[0].shape[1]))
     for row, behaviour in zip(rows, side, strict=True):
         part = behaviour[start : start + steps]
         row[: len(part)] = part
         row[len(part) :] = behaviour[-1]
-    return rows.reshape(len(side), -1)
+    return rows
 
 
 def _squares(left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -135,28 +136,23 @@ def _products(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 def _squares_of_floats(behaviours: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> np.ndarray:
     rows = max(len(behaviour) for behaviour in (*behaviours, *others))
-    right, right_lengths = _stacked(others, rows), np.array([len(other) for other in others])
+
+    def columns(side: Sequence[np.ndarray]) -> np.ndarray:  # shape (width, behaviours, rows)
+        return np.ascontiguousarray(_padded(side, 0, rows).transpose(2, 0, 1))
+
+    right, right_lengths = columns(others), np.array([len(other) for other in others])
     together = max(1, DIFFERENCES_AT_ONCE // (right.shape[1] * rows))
     squares = []
     for start in range(0, len(behaviours), together):
         part = behaviours[start : start + together]
         total = sum(  # column by column: there are few
-            np.square(left[:, None] - column) for left, column in zip(_stacked(part, rows), right, strict=True)
+            np.square(left[:, None] - column) for left, column in zip(columns(part), right, strict=True)
         )
         if rows > 1:
             lengths = np.maximum.outer([len(behaviour) for behaviour in part], right_lengths)
             total[np.arange(rows) >= lengths[:, :, None]] = 0.0
         squares.append(total.sum(axis=2) if rows > 1 else total[:, :, 0])
     return np.concatenate(squares)
-
-
-def _stacked(side: Sequence[np.ndarray], rows: int) -> np.ndarray:
-    """Returns all behaviours, padded with their last rows: float64, shape (width, behaviours, rows)."""
-    stacked = np.empty((side[0].shape[1], len(side), rows))
-    for number, behaviour in enumerate(side):
-        stacked[:, number, : len(behaviour)] = behaviour.T
-        stacked[:, number, len(behaviour) :] = behaviour[-1][:, None]
-    return stacked
 
 
 def novelty(

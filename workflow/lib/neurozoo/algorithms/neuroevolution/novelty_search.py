@@ -246,13 +246,9 @@ class AdaptiveNoveltyStrategy(NoveltyStrategy):
 
 
 class WeightSchedule:
-    """The weight of rewards: it rises after every new best score, and falls after some generations without one.
+    """The weight of rewards, from 0 (novelty alone) to 1.
 
-    Args:
-        settings: `reward_weight` (the start), `weight_step` and `patience` (in generations).
-
-    Attributes:
-        weight: From 0 (novelty alone) to 1 (rewards alone).
+    It rises after every new best score, and falls after some generations (`patience`) without one.
     """
 
     def __init__(self, settings: NsraSettings) -> None:
@@ -264,25 +260,20 @@ class WeightSchedule:
     def tell(self, score: float, *, is_comparable: bool = True) -> None:
         """Takes the mean score of the newest weights.
 
-        Args:
-            score: The score.
-            is_comparable: Whether earlier scores had the same limit of steps. If not, the search begins anew with this
-                one, and the weight stays.
+        If earlier scores had another limit of steps, they are not comparable: the weight stays, and later scores are
+        compared with this one.
         """
-        if not is_comparable:
+        direction = 0
+        if not is_comparable or self._best is None or score > self._best:
+            direction = int(is_comparable)
             self._best, self._waited = score, 0
-        elif self._best is None or score > self._best:
-            self._best, self._waited = score, 0
-            self._move(1)
         else:
             self._waited += 1
             if self._waited >= self._settings.patience:
-                self._waited = 0
-                self._move(-1)
-
-    def _move(self, direction: int) -> None:
-        moved = self.weight + direction * self._settings.weight_step
-        self.weight = min(max(round(moved, 9), 0.0), 1.0)  # rounded: 20 steps of 0.05 lead from 1 to 0
+                direction, self._waited = -1, 0
+        if direction:
+            moved = self.weight + direction * self._settings.weight_step
+            self.weight = min(max(round(moved, 9), 0.0), 1.0)  # rounded: 20 steps of 0.05 lead from 1 to 0
 
     def get_state(self) -> dict:
         """Returns what `set_state` continues from."""

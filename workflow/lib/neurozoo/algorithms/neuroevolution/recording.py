@@ -3,7 +3,7 @@
 The files are written again, with the same bytes, when a killed run repeats a generation from its journal.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -66,7 +66,7 @@ class PopulationRecorder:
         """
         if "population" in self._seen:
             batch, results = self._seen["population"]
-            places = {genome: place for place, genome in enumerate(batch.parents)}
+            places: dict[Genome | None, int] = {genome: place for place, genome in enumerate(batch.parents)}
             genomes = [episode.genome for episode in batch.episodes]
             genes = [_gene(genome) for genome in genomes]
             population = Population(
@@ -77,7 +77,7 @@ class PopulationRecorder:
                 steps=np.array([result.steps for result in results], np.int64),
                 index=np.array([index for index, _ in genes], np.int64),
                 power=np.array([power for _, power in genes], np.float64),
-                parent=np.array([_place(genome, places) for genome in genomes], np.int32),
+                parent=np.array([places.get(genome.parent, -1) for genome in genomes], np.int32),
                 begins_with=self._agent("initial"),
                 tested=self._agent("test"),
             )
@@ -88,10 +88,5 @@ class PopulationRecorder:
 def _gene(genome: Genome) -> tuple[int, float]:
     """Returns the noise index and the power of the last mutation; the power is 0 for fresh weights."""
     if genome.mutations:
-        index, power = genome.mutations[-1]
-        return index, power
+        return genome.mutations[-1].index, genome.mutations[-1].power
     return genome.initial if isinstance(genome.initial, int) else -1, 0.0
-
-
-def _place(genome: Genome, places: Mapping[Genome, int]) -> int:
-    return places.get(genome.parent, -1) if genome.parent is not None else -1
