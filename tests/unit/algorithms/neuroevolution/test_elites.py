@@ -55,26 +55,19 @@ def test_a_race_starts_with_a_third_of_its_episodes_rounded_down_to_a_power_of_t
 
 
 @pytest.mark.parametrize("has_elite", [True, False])
-def test_no_race_has_more_episodes_than_the_published_rule_whatever_happens(has_elite):
-    random = np.random.default_rng(1)
-    for count in range(1, 13):
-        for episodes in (1, 2, 3, 5, 30):
-            if count * episodes < 2:
-                continue
-            for population in (count, 4 * count):
-                ranked = [individual(number) for number in range(1, population + 1)]
-                race = Race(ranked, elite() if has_elite else None, settings(population, count, episodes))
-
-                def play(player, repeat):
-                    return EpisodeResult(float(random.exponential()), 1, int(random.integers(1, 1000)))
-
-                rounds = run(race, play)
-                assert sum(len(results) for _, results in rounds) <= count * episodes
-                sizes = [len(contest.players) for contest, _ in rounds]
-                start = racing_candidates(count * episodes, population)
-                assert sizes[:-1] == [start >> n for n in range(len(sizes) - 1)]
-                assert sizes[-1] == 1 + has_elite
-                assert [contest.phase for contest, _ in rounds] == [f"validation-{n + 1}" for n in range(len(sizes))]
+@pytest.mark.parametrize("count", [1, 2, 5, 12])
+@pytest.mark.parametrize("episodes", [2, 3, 30])
+@pytest.mark.parametrize("growth", [1, 4])
+def test_no_race_has_more_episodes_than_the_published_rule_whatever_happens(has_elite, count, episodes, growth):
+    random, population = np.random.default_rng(1), growth * count
+    ranked = [individual(number) for number in range(1, population + 1)]
+    race = Race(ranked, elite() if has_elite else None, settings(population, count, episodes))
+    rounds = run(race, lambda *_: EpisodeResult(float(random.exponential()), 1, int(random.integers(1, 1000))))
+    assert sum(len(results) for _, results in rounds) <= count * episodes
+    sizes = [len(contest.players) for contest, _ in rounds]
+    start = racing_candidates(count * episodes, population)
+    assert sizes == [*(start >> n for n in range(len(sizes) - 1)), 1 + has_elite]
+    assert [contest.phase for contest, _ in rounds] == [f"validation-{n + 1}" for n in range(len(sizes))]
 
 
 def test_the_whole_budget_is_played_except_for_remainders():
