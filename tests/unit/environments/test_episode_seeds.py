@@ -2,7 +2,7 @@ import itertools
 
 import numpy as np
 import pytest
-from neurozoo.algorithms.neuroevolution.base import Starts
+from neurozoo.algorithms.neuroevolution.base import draw_episode
 from neurozoo.environments.episode_seeds import RANGES, draw_seed
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.genomes.genome import Genome
@@ -44,10 +44,9 @@ def test_each_purpose_draws_from_its_own_range_only_if_the_protocol_splits_seeds
 
 
 def test_runs_and_rollouts_take_their_seeds_from_there():
-    starts = Starts((0, 1), SPLIT)
     for purpose, part in ((Purpose.POPULATION_EPISODE, "training"), (Purpose.TEST_EPISODE, "test")):
         low, high = RANGES[part]
-        seeds = [starts.episode(Genome(0), purpose, 0, n).seed for n in range(60)]
+        seeds = [draw_episode(Genome(0), purpose, 0, n, entropy=(0, 1), protocol=SPLIT).seed for n in range(60)]
         assert all(low <= seed < high for seed in seeds)
         assert len(set(seeds)) == 60
     found = episode_starts(SPLIT, seed=3)
@@ -55,7 +54,8 @@ def test_runs_and_rollouts_take_their_seeds_from_there():
 
 
 def test_other_protocols_share_their_seeds():
-    starts = Starts((4, 2), get_protocol("machado2018"))
+    machado = get_protocol("machado2018")
     for n in range(10):
         expected = int(generator((4, 2), Purpose.TEST_EPISODE, n).integers(MAX_SEED))
-        assert starts.episode(Genome(0), Purpose.TEST_EPISODE, n).seed == expected
+        episode = draw_episode(Genome(0), Purpose.TEST_EPISODE, n, entropy=(4, 2), protocol=machado)
+        assert episode.seed == expected

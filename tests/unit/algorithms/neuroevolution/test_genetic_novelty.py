@@ -4,12 +4,11 @@ import json
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 from neurozoo.algorithms.neuroevolution.genetic_novelty import NoveltyGeneticAlgorithm
 from neurozoo.algorithms.neuroevolution.settings import GaNoveltySettings
 from neurozoo.environments.protocols import get_protocol
-from neurozoo.evaluation import EpisodeResult
 from neurozoo.genomes.packing import unpack
+from searches import check_resuming, generation, results, tell
 
 
 def parents_of(ga):
@@ -42,17 +41,8 @@ def algorithm(*, protocol="hard_maze", **changes):
 
 def finish(ga, scores, places):
     """Tells a population and whatever follows; returns the report."""
-    assert ga.ask().phase == "population"
-    ga.tell(
-        [
-            EpisodeResult(float(score), 10, 10, behaviour=np.array([[place, 0]], np.float32))
-            for score, place in zip(scores, places, strict=True)
-        ]
-    )
-    report = None
-    while report is None:
-        report = ga.tell([EpisodeResult(1.0, 10, 10) for _ in ga.ask().episodes])
-    return report
+    tell(ga, "population", scores, positions=[(place, 0) for place in places])
+    return generation(ga, lambda _: results([1])[0])
 
 
 def test_parents_are_the_most_novel_and_the_result_is_the_best():
@@ -102,36 +92,5 @@ def test_the_carried_rule_takes_parents_from_this_generation_only():
     assert parents_of(ga) == [genomes[3].to_json(), genomes[2].to_json()]
 
 
-def test_memory_is_compared_where_there_is_one():
-    ga = algorithm(protocol="uber2018")
-    assert ga.behaviour == "ram"
-    ga.tell([EpisodeResult(0.0, 5, 5, behaviour=np.full((3, 128), value, np.uint8)) for value in (0, 1, 2, 255)])
-    assert ga.ask().phase == "validation"
-
-
-def generation(ga):
-    found = [
-        (sum(gene if isinstance(gene, int) else gene[0] for gene in episode.genome.to_json()), episode.seed)
-        for episode in ga.ask().episodes
-    ]
-    return finish(ga, [(7 * code + seed) % 101 for code, seed in found], [(code * seed) % 103 for code, seed in found])
-
-
 def test_stopping_and_continuing_after_any_generation_equals_never_stopping():
-    whole = algorithm(archive_probability=0.5)
-    expected = [generation(whole) for _ in range(5)]
-    for stop in range(5):
-        first = algorithm(archive_probability=0.5)
-        reports = [generation(first) for _ in range(stop)]
-        second = algorithm(archive_probability=0.5)
-        second.set_state(json.loads(json.dumps(first.get_state())), first.get_arrays())
-        reports += [generation(second) for _ in range(5 - stop)]
-        assert reports == expected
-        assert second.get_state() == whole.get_state()
-        for name, rows in whole.get_arrays().items():
-            np.testing.assert_array_equal(second.get_arrays()[name], rows)
-
-
-def test_an_episode_without_behaviour_is_an_error():
-    with pytest.raises(ValueError, match="should come with a behaviour"):
-        algorithm().tell([EpisodeResult(0.0, 1, 1)] * 4)
+    check_resuming(lambda: algorithm(archive_probability=0.5))

@@ -16,19 +16,14 @@ from neurozoo.environments.episode_seeds import is_for_test
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult
-from neurozoo.genomes.genome import Genome, Weights, decode
+from neurozoo.genomes.genome import decode
 from neurozoo.records.published_log import NOVELTY_FIELDS
+from searches import STANDARD, TIMES, check_resuming, generation, results
+from searches import tell as tell_results
 
 PARAMETERS, TABLE_SIZE = 5, 1_000
 NOISE = np.random.default_rng(0).standard_normal(TABLE_SIZE, np.float32)
 LAYOUT = SimpleNamespace(parameter_count=PARAMETERS, initialise=lambda noise: np.float32(0.5) * noise)
-TIMES = {
-    "TimestepsPerSecondThisIter",
-    "TimeElapsedThisIter",
-    "TimeElapsedThisIterTotal",
-    "TimeElapsed",
-    "TimeElapsedTotal",
-}  # which the training loop adds
 KINDS = {"ns_es": NoveltyStrategy, "nsr_es": NoveltyRewardStrategy, "nsra_es": AdaptiveNoveltyStrategy}
 
 
@@ -53,58 +48,29 @@ def algorithm(kind="ns_es", *, run=1, protocol="hard_maze", **changes):
     return KINDS[kind](made, entropy=entropy, layout=LAYOUT, noise=NOISE, protocol=get_protocol(protocol))
 
 
-def results(scores, positions, *, steps=10):
-    every = np.broadcast_to(steps, len(scores)).tolist()
-    return [
-        EpisodeResult(float(score), n, n, behaviour=np.array([position], np.float32))
-        for score, position, n in zip(scores, positions, every, strict=True)
-    ]
-
-
 def tell(search, phase, scores, positions=None, **options):
-    batch = search.ask()
-    assert batch.phase == phase
-    assert len(batch.episodes) == len(scores)
-    return search.tell(results(scores, [(0, 0)] * len(scores) if positions is None else positions, **options))
+    return tell_results(search, phase, scores, positions=positions or [(0, 0)] * len(scores), **options)
 
 
-def played(episode):
-    return decode(episode.genome, noise=NOISE, layout=LAYOUT)
+def by(rule):
+    """Plays by the weights: the first two are the position at the end."""
+
+    def play(episode):
+        weights = decode(episode.genome, noise=NOISE, layout=LAYOUT)
+        steps = 1 + episode.seed % episode.max_frames
+        return EpisodeResult(float(rule(weights)), steps, steps, behaviour=weights[None, :2])
+
+    return play
+
+
+crooked = by(lambda weights: np.round(np.sin(97 * weights).sum(), 1))
 
 
 def thetas(search):
     return [search.get_arrays()[name].copy() for name in sorted(search.get_arrays()) if "theta" in name]
 
 
-def by_rule(search, rule=lambda weights: np.round(np.sin(97 * weights).sum(), 1)):
-    found = []
-    for episode in search.ask().episodes:
-        weights = played(episode)
-        steps = 1 + episode.seed % episode.max_frames
-        found.append(EpisodeResult(float(rule(weights)), steps, steps, behaviour=weights[None, :2]))
-    return found
-
-
-def generation(search, *rule):
-    report = None
-    while report is None:
-        report = search.tell(by_rule(search, *rule))
-    return report
-
-
 # ---- the phases
-
-
-def test_every_agents_own_behaviour_comes_first():
-    search = algorithm(num_rollouts=2)
-    batch = search.ask()
-    assert batch.phase == "initial"
-    assert batch.is_counted
-    first, second = batch.parents
-    assert first != second
-    assert [episode.genome for episode in batch.episodes] == [first, first, second, second]
-    assert {episode.max_frames for episode in batch.episodes} == {100}
-    assert len({episode.seed for episode in batch.episodes}) == 4
 
 
 @pytest.mark.parametrize("kind", ["ns_es", "nsr_es", "nsra_es"])
@@ -118,10 +84,15 @@ def test_only_tests_are_played_in_worlds_of_tests(kind):
     assert found == {"initial": {False}, "population": {False}, "rollouts": {False}, "test": {True}}
 
 
-def test_then_one_agent_is_perturbed_and_played_and_tested():
-    search = algorithm(selection="round_robin", num_validation_episodes=3)
-    first, second = search.ask().parents
-    tell(search, "initial", [0, 0])
+def test_every_agent_plays_first_and_then_one_is_perturbed_and_played_and_tested():
+    search = algorithm(selection="round_robin", num_validation_episodes=3, num_rollouts=2)
+    batch = search.ask()
+    first, second = batch.parents
+    assert (batch.phase, batch.is_counted) == ("initial", True)
+    assert [episode.genome for episode in batch.episodes] == [first, first, second, second]
+    assert {episode.max_frames for episode in batch.episodes} == {100}
+    assert len({episode.seed for episode in batch.episodes}) == 4
+    tell(search, "initial", [0] * 4)
     batch = search.ask()
     assert (batch.phase, batch.parents, batch.is_counted) == ("population", (first,), True)
     assert {episode.genome.parent for episode in batch.episodes} == {first}
@@ -142,23 +113,13 @@ def test_then_one_agent_is_perturbed_and_played_and_tested():
     assert search.ask().parents == (second,)
 
 
-def test_tests_need_no_behaviour_and_everything_else_does():
-    search = algorithm()
-    for phase, count in (("initial", 2), ("population", 4), ("rollouts", 2)):
-        assert search.ask().phase == phase
-        with pytest.raises(ValueError, match="should come with a behaviour"):
-            search.tell([EpisodeResult(0.0, 1, 1)] * count)
-        tell(search, phase, range(count))
-    assert search.tell([EpisodeResult(0.0, 1, 1)] * 2) is not None
-
-
 def test_a_share_of_the_budget_is_spent_on_everything_but_tests():
-    search = algorithm(frames=145)
+    search = algorithm(frames=4 * 145 - 8)
     tell(search, "initial", [0, 0], steps=10)
     tell(search, "population", range(4), steps=20)
     tell(search, "rollouts", [0, 0], steps=[30, 15])
     report = tell(search, "test", [0, 0], steps=1000)
-    assert report["frames"] == search.frames == 2 * 10 + 4 * 20 + 45
+    assert report["frames"] == search.frames == 4 * (2 * 10 + 4 * 20 + 45) - 8
     assert report["TimestepsThisIter"] == report["TimestepsSoFar"] == search.steps == 145
     assert report["EpisodesThisIter"] == report["EpisodesSoFar"] == 8
     assert search.is_done
@@ -174,41 +135,30 @@ def test_weights_that_leave_all_numbers_end_the_run_in_a_sentence(stepsize):
     def move():
         for _ in range(20):
             count = len(search.ask().episodes)
-            search.tell(results(range(count), [(number, number) for number in range(count)]))
+            search.tell(results(range(count), positions=[(number, number) for number in range(count)]))
 
-    with (
-        np.errstate(all="ignore"),
-        pytest.raises(NeurozooError, match="The weights have grown beyond all numbers in update"),
-    ):
+    with np.errstate(all="ignore"), pytest.raises(NeurozooError, match="The weights have grown beyond all numbers in"):
         move()
 
 
-def test_agents_take_turns():
-    search = algorithm(selection="round_robin", num_agents=3)
-    assert [generation(search)["ParentId"] for _ in range(5)] == [0, 1, 2, 0, 1]
-
-
-def test_more_novel_agents_move_more_often():
-    # Archive: 0, 0 and 3; the two nearest of each are 0, 0 and 0, 3: the third agent is the only novel one.
-    for run in range(20):
-        search = algorithm(num_agents=3, run=run)
-        tell(search, "initial", [0, 0, 0], [(0, 0), (0, 0), (3, 0)])
-        tell(search, "population", range(4))
-        tell(search, "rollouts", [0, 0])
-        assert tell(search, "test", [0, 0])["ParentId"] == 2
-    # Archive: 0, 1 and 4 with all neighbours: sums 5, 4 and 7.
+@pytest.mark.parametrize(
+    ("places", "nearest", "shares"),
+    [
+        # The two nearest of each are 0, 0 and 0, 3: the third agent is the only novel one.
+        ((0, 0, 3), 2, (0, 0, 1)),
+        ((0, 1, 4), 3, (5 / 16, 4 / 16, 7 / 16)),  # sums of the distances to all: 5, 4 and 7
+        ((2, 2, 2), 2, (1 / 3, 1 / 3, 1 / 3)),
+    ],
+)
+def test_more_novel_agents_move_more_often(places, nearest, shares):
     chosen = []
-    for run in range(300):
-        search = algorithm(num_agents=3, num_neighbours=3, run=run)
-        tell(search, "initial", [0, 0, 0], [(0, 0), (1, 0), (4, 0)])
-        tell(search, "population", range(4))
-        tell(search, "rollouts", [0, 0])
-        report = tell(search, "test", [0, 0])
-        chosen.append(report["ParentId"])
-        assert report["AgentNovelty"] == pytest.approx((5, 4, 7)[chosen[-1]] / 3)
-    shares = np.bincount(chosen, minlength=3) / 300
-    # Three standard deviations of a share of 300 draws are 0.09 at most.
-    np.testing.assert_allclose(shares, [5 / 16, 4 / 16, 7 / 16], atol=0.09)
+    for run in range(150):
+        search = algorithm(num_agents=3, num_neighbours=nearest, run=run)
+        agents = search.ask().parents
+        tell(search, "initial", [0, 0, 0], [(place, 0) for place in places])
+        chosen.append(agents.index(*search.ask().parents))
+    # Three standard deviations of a share of 150 draws are 0.125 at most.
+    np.testing.assert_allclose(np.bincount(chosen, minlength=3) / 150, shares, atol=0.125)
 
 
 def test_an_agent_is_as_novel_as_its_newest_behaviour():
@@ -221,17 +171,6 @@ def test_an_agent_is_as_novel_as_its_newest_behaviour():
         novelties.append(tell(search, "test", [0, 0])["AgentNovelty"])
     # At (0, 0) alone; at (0, 1), the second nearest 1 away; at (3, 4), the second nearest is (0, 1).
     assert novelties == [0, 0.5, pytest.approx(np.sqrt(18) / 2)]
-
-
-def test_agents_that_are_all_alike_are_chosen_alike():
-    chosen = set()
-    for run in range(40):
-        search = algorithm(run=run)
-        tell(search, "initial", [0, 0])
-        tell(search, "population", range(4))
-        tell(search, "rollouts", [0, 0])
-        chosen.add(tell(search, "test", [0, 0])["ParentId"])
-    assert chosen == {0, 1}
 
 
 # ---- weights of the gradient
@@ -264,53 +203,41 @@ def test_novelty_and_rewards_weigh_the_step(kind, changes, first, second):
     np.testing.assert_allclose(step, (first * one + second * two) / 4, rtol=1e-5, atol=1e-6)
 
 
-def weights_after(scores, **changes):
-    schedule = WeightSchedule(NsraSettings(**{"patience": 3, **changes}))
-    found = []
-    for score in scores:
-        schedule.tell(score)
-        found.append(schedule.weight)
-    return found
-
-
-def test_the_weight_of_rewards_falls_after_a_while_without_a_new_best_score():
-    # 5 is the first best score; 3 generations later 0.05 is gone, and after 3 more again.
-    assert weights_after([5, 5, 4, 5, 1, 2, 5, 0]) == [1, 1, 1, 0.95, 0.95, 0.95, 0.9, 0.9]
-
-
-def test_the_weight_of_rewards_rises_with_every_new_best_score_and_the_waiting_starts_anew():
-    assert weights_after([1, 0, 0, 0, 0, 0, 2, 0, 0, 3, 4]) == [1, 1, 1, 0.95, 0.95, 0.95, 1, 1, 1, 1, 1]
-    assert weights_after([1, 2, 0, 0, 3], reward_weight=0.5) == [0.55, 0.6, 0.6, 0.6, 0.65]
-
-
-def test_the_weight_of_rewards_stays_between_0_and_1():
-    assert weights_after([0] * 8, patience=1, weight_step=0.3) == [1, 0.7, 0.4, 0.1, 0, 0, 0, 0]
-    assert weights_after([0] * 50, patience=1)[20] == 0.0  # exactly
-
-
-def test_the_weight_of_rewards_stays_when_scores_have_another_limit_and_later_ones_are_compared_with_the_new_one():
-    schedule = WeightSchedule(NsraSettings(patience=2, reward_weight=0.5))
-    weights = []
-    for score, is_comparable in ((5, True), (1, False), (2, True), (1, True), (1, True)):
-        schedule.tell(score, is_comparable=is_comparable)
-        weights.append(schedule.weight)
-    assert weights == [0.55, 0.55, 0.6, 0.6, 0.55]
+@pytest.mark.parametrize(
+    ("changes", "scores", "weights"),
+    [
+        # 5 is the first best score; 3 generations later 0.05 is gone, and after 3 more again.
+        ({}, [5, 5, 4, 5, 1, 2, 5, 0], [1, 1, 1, 0.95, 0.95, 0.95, 0.9, 0.9]),
+        ({}, [1, 0, 0, 0, 0, 0, 2, 0, 0, 3, 4], [1, 1, 1, 0.95, 0.95, 0.95, 1, 1, 1, 1, 1]),
+        ({"reward_weight": 0.5}, [1, 2, 0, 0, 3], [0.55, 0.6, 0.6, 0.6, 0.65]),
+        ({"patience": 1, "weight_step": 0.3}, [0] * 8, [1, 0.7, 0.4, 0.1, 0, 0, 0, 0]),
+        ({"patience": 1}, [0] * 22, [*(round(1 - 0.05 * n, 9) for n in range(21)), 0.0]),  # 20 steps: exactly 0
+        # After "|", scores have another limit of steps: the weight stays, and later ones are compared with that one.
+        ({"patience": 2, "reward_weight": 0.5}, [5, "|", 1, 2, 1, 1], [0.55, 0.55, 0.6, 0.6, 0.55]),
+    ],
+)
+def test_the_weight_of_rewards_rises_with_every_new_best_score_and_falls_after_a_while_without_one(
+    changes, scores, weights
+):
+    schedule, found = WeightSchedule(NsraSettings(**{"patience": 3} | changes)), []
+    for before, score in zip(["", *scores], scores, strict=False):
+        if score != "|":
+            schedule.tell(score, is_comparable=before != "|")
+            found.append(schedule.weight)
+    assert found == weights
 
 
 def test_the_result_and_the_weight_see_the_skill_that_grows_although_the_limit_does():
     cutoff = "adaptive:10,0.5,2,320"
     search = algorithm("nsra_es", episode_cutoff_mode=cutoff, test_cutoff=320, patience=2, reward_weight=0.5)
     weights = []
-    for skill in range(10):  # a step costs a tenth of a point; all play to the limit
-        report = None
-        while report is None:
-            report = search.tell(
-                [
-                    EpisodeResult(skill - 0.1 * e.max_frames, e.max_frames, e.max_frames, behaviour=np.zeros((1, 2)))
-                    for e in search.ask().episodes
-                ]
-            )
-        weights.append(report["RewardWeight"])
+    for skill in range(10):
+
+        def play(episode, skill=skill):  # a step costs a tenth of a point; all play to the limit
+            steps = episode.max_frames
+            return EpisodeResult(skill - 0.1 * steps, steps, steps, behaviour=np.zeros((1, 2)))
+
+        weights.append(generation(search, play)["RewardWeight"])
     assert search.best.iteration == 10
     assert weights == sorted(weights)
 
@@ -350,7 +277,7 @@ def test_a_generation_reports_its_fields():
     assert report.pop("GradNorm") > 0
     assert report.pop("UpdateRatio") > 0
     assert report == {
-        "frames": 113,
+        "frames": 4 * 113 - 9,
         "score": 3.5,
         "score_episodes": 4,
         "test_score": 10.5,
@@ -381,9 +308,7 @@ def test_a_generation_reports_its_fields():
         "TimestepsThisIter": 113,
         "TimestepsSoFar": 113,
     }
-    assert {*report, "Norm", "GradNorm", "UpdateRatio"} == set(NOVELTY_FIELDS) - TIMES | {
-        "frames", "score", "score_episodes", "test_score", "test_episodes",
-    }  # fmt: skip
+    assert {*report, "Norm", "GradNorm", "UpdateRatio"} == set(NOVELTY_FIELDS) - TIMES | STANDARD
     json.dumps(report, allow_nan=False)  # plain numbers, no NumPy
 
 
@@ -399,14 +324,16 @@ def test_the_result_is_the_agent_with_the_best_mean_of_rollouts_and_keeps_its_te
     assert search.best.genome == kept[2]
     assert (search.best.validation_score, search.best.test_score, search.best.iteration) == (6.0, 1.0, 3)
     assert report["test_score"] == 1.0
-    assert search.best.frames == 2 * 10 + 3 * 6 * 10  # the first episodes, then 4 and 2 in each of three generations
+    assert (
+        search.best.frames == 4 * (2 * 10 + 3 * 6 * 10) - 20
+    )  # the first episodes, then 4 and 2 in each of three generations
 
 
 @pytest.mark.parametrize("kind", ["nsr_es", "nsra_es"])
 def test_a_quadratic_bowl_is_climbed(kind):
     goal = np.array([3, -2, 1, 0, -1], np.float32)
     search = algorithm(kind, population_size=40, mutation_power=0.1, stepsize=0.1, frames=10**9)
-    scores = [generation(search, lambda weights: -((weights - goal) ** 2).sum())["score"] for _ in range(150)]
+    scores = [generation(search, by(lambda weights: -((weights - goal) ** 2).sum()))["score"] for _ in range(150)]
     assert max(scores) == search.best.validation_score
     assert search.best.validation_score > np.mean(scores[:4]) / 4  # a quarter of the way is left at most
     assert scores[0] < -1
@@ -416,20 +343,12 @@ def test_novelty_alone_leads_away_from_where_one_has_been():
     search = algorithm(population_size=40, mutation_power=0.1, stepsize=0.1, num_neighbours=5)
     start = np.abs(np.array(thetas(search))[:, :2]).max()
     for _ in range(60):
-        generation(search)
+        generation(search, crooked)
     archive = np.concatenate([rows for name, rows in search.get_arrays().items() if "archive" in name])
     assert np.abs(archive).max() > 3 * start
 
 
 # ---- repeatable
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_asking_twice_gives_the_same(kind):
-    search = algorithm(kind)
-    for _ in range(9):
-        assert search.ask() == search.ask()
-        search.tell(by_rule(search))
 
 
 @pytest.mark.parametrize(
@@ -442,53 +361,4 @@ def test_asking_twice_gives_the_same(kind):
     ],
 )
 def test_stopping_and_continuing_after_any_generation_equals_never_stopping(kind, changes):
-    whole = algorithm(kind, **changes)
-    expected = [generation(whole) for _ in range(5)]
-    for stop in range(5):
-        first = algorithm(kind, **changes)
-        reports = [generation(first) for _ in range(stop)]
-        arrays = {name: array.copy() for name, array in first.get_arrays().items()}
-        second = algorithm(kind, **changes)
-        second.set_state(json.loads(json.dumps(first.get_state())), arrays)
-        assert second.best == first.best
-        reports += [generation(second) for _ in range(5 - stop)]
-        assert reports == expected
-        assert second.get_state() == whole.get_state()
-        assert second.best == whole.best
-        assert [*second.get_arrays()] == [*whole.get_arrays()]
-        for name, array in whole.get_arrays().items():
-            np.testing.assert_array_equal(second.get_arrays()[name], array)
-
-
-def test_a_name_of_an_array_stands_for_one_content():
-    search, seen = algorithm(optimizer="adam"), {}
-    for _ in range(8):
-        generation(search)
-        for name, array in search.get_arrays().items():
-            assert seen.setdefault(name, array.tobytes()) == array.tobytes()
-    assert {"agent0-theta-00000", "agent1-m-00001", "archive-00008", "best-00001"} <= set(seen)
-
-
-def test_memory_is_compared_where_there_is_one():
-    search = algorithm(protocol="uber2018")
-    assert search.behaviour == "ram"
-    random = np.random.default_rng(0)
-    for _ in range(8):
-        search.tell(
-            [
-                EpisodeResult(0.0, 5, 5, behaviour=random.integers(256, size=(1 + number, 128), dtype=np.uint8))
-                for number, _ in enumerate(search.ask().episodes)
-            ]
-        )
-    assert all(rows.dtype == np.uint8 for name, rows in search.get_arrays().items() if "archive" in name)
-
-
-def test_too_few_results_are_an_error():
-    search = algorithm()
-    with pytest.raises(ValueError, match="2 results were expected"):
-        search.tell(results([0], [(0, 0)]))
-
-
-def test_another_run_starts_elsewhere():
-    assert not np.array_equal(thetas(algorithm()), thetas(algorithm(run=2)))
-    assert algorithm().ask().parents[0] == Genome(Weights.of(thetas(algorithm())[0]))
+    check_resuming(lambda: algorithm(kind, **changes), crooked)

@@ -1,7 +1,6 @@
 """Statistics of observations and noise on actions, against numbers worked out by hand."""
 
 import dataclasses
-import json
 
 import gymnasium
 import numpy as np
@@ -15,7 +14,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, EpisodeResult
 from neurozoo.evaluation.stepwise import StepwiseEvaluator
 from neurozoo.genomes.genome import Genome, Weights
-from neurozoo.networks.catalogue import get_network
+from searches import check_resuming
 
 GAME = "gym.Pendulum-v1"
 PROTOCOL = protocol_of(GAME)
@@ -72,39 +71,7 @@ def test_only_the_drawn_episodes_enter():
     assert statistics.sums.tolist() == [[15.0], [4.0 + 36 + 49 + 0.01]]
 
 
-def test_an_observation_is_scaled_and_clipped():
-    reference = np.array([[1.0, -2.0, 0.0], [2.0, 0.5, 1.0]], np.float32).reshape(2, 1, 1, 3)
-    seen = LAYOUT.normalise(np.array([[[4.0, -4.0, -5.5]]], np.float32), reference)
-    assert seen.tolist() == [[[1.5, -4.0, -5.0]]]
-
-
-# ---- networks
-
-
-def test_the_evaluator_keras_and_the_graph_scale_alike(tmp_path):
-    random = np.random.default_rng(2)
-    theta = LAYOUT.initialise(random.standard_normal(LAYOUT.parameter_count).astype(np.float32))
-    theta = theta + np.float32(0.05) * random.standard_normal(len(theta)).astype(np.float32)
-    mean, deviation = random.normal(size=(2, 3)).astype(np.float32)
-    reference = np.stack([mean, np.abs(deviation) + np.float32(0.1)]).reshape(2, 1, 1, 3)
-    observations = random.normal(scale=3, size=(50, 1, 1, 3)).astype(np.float32)
-    # The obvious twin in float64.
-    value = np.clip((observations.reshape(50, 3) - reference[0, 0, 0]) / reference[1, 0, 0], -5.0, 5.0).astype(float)
-    assert (np.abs(value) == 5).any()
-    arrays = LAYOUT.split(theta)
-    for name, finish in (("fc1", np.tanh), ("fc2", np.tanh), ("out", lambda x: x)):
-        value = finish(value @ arrays[f"{name}/w"].astype(float) + arrays[f"{name}/b"])
-    keras_outputs = LAYOUT.keras_model(theta, reference).predict(observations, verbose=0)
-    np.testing.assert_allclose(keras_outputs, value, rtol=1e-4, atol=1e-5)
-
-    import tensorflow as tf
-    from neurozoo.agents.graph import build_graph
-
-    graph = build_graph(LAYOUT, theta, scope="es", reference=reference)
-    run = tf.compat.v1.wrap_function(lambda: tf.graph_util.import_graph_def(graph, name=""), []).prune(
-        "X_t:0", "es/out/signal:0"
-    )
-    np.testing.assert_allclose(run(tf.constant(observations)).numpy(), value, rtol=1e-4, atol=1e-5)
+# ---- episodes
 
 
 def evaluator(noise, behaviour="none"):
@@ -182,13 +149,6 @@ def tell(es, observation):
     return es.tell(results)
 
 
-def generation(es, observation):
-    report = None
-    while report is None:
-        report = tell(es, observation)
-    return report
-
-
 def test_the_population_plays_with_noise_and_old_statistics_and_tests_without_noise_and_with_new_ones():
     es = made()
     assert es.behaviour == "observation_sums"
@@ -200,32 +160,11 @@ def test_the_population_plays_with_noise_and_old_statistics_and_tests_without_no
     np.testing.assert_allclose(es.reference[0].reshape(3), [4 * 2 / 4.01] * 3, rtol=1e-6)
 
 
-def test_a_saved_state_continues_with_its_statistics():
-    through, first = made(), made()
-    for es in (through, first):
-        report = generation(es, 1.5)
-    assert report["ObCount"] == 4.01
-    resumed = made()
-    resumed.set_state(json.loads(json.dumps(first.get_state())), first.get_arrays())
-    np.testing.assert_array_equal(resumed.reference, through.reference)
-    for es in (through, resumed):
-        generation(es, -3.0)
-    np.testing.assert_array_equal(resumed.reference, through.reference)
-    assert set(through.get_arrays()) == set(resumed.get_arrays())
-    assert not set(through.get_arrays()) & set(first.get_arrays())  # a name stands for one content
+def test_stopping_and_continuing_after_any_generation_equals_never_stopping():
+    def play(episode):
+        return episode_of((1.5 + episode.seed % 7,) * 3)
 
-
-def test_other_networks_have_no_statistics():
-    layout = layout_of(GAME, "dense_tanh", PROTOCOL)
-    noise = np.ones(layout.parameter_count + 50, np.float32)
-    es = EvolutionStrategy(EsSettings(population_size=2), entropy=(0, 1), layout=layout, noise=noise, protocol=PROTOCOL)
-    assert (es.reference, es.behaviour) == (None, "none")
-    assert "observations" not in es.get_state()
-
-
-def test_the_network_is_the_published_one_with_scaled_observations():
-    assert get_network("mujoco").layers == get_network("MujocoPolicy").layers
-    assert get_network("mujoco").observation_clip == 5.0
+    check_resuming(lambda: made(observation_statistics=0.5), play, generations=4)
 
 
 def test_what_does_not_fit_is_refused():

@@ -2,45 +2,33 @@ from neurozoo.algorithms.neuroevolution.order import LongestFirst
 from neurozoo.evaluation import Episode, EpisodeResult
 from neurozoo.genomes.genome import Genome
 
-PARENTS = {"short": Genome(1), "long": Genome(2), "unknown": Genome(3)}
-CHILDREN = {name: parent.mutated(7, 0.1) for name, parent in PARENTS.items()}
+SHORT, LONG, UNKNOWN = PARENTS = [Genome(1), Genome(2), Genome(3)]
+CHILD_OF_SHORT, CHILD_OF_LONG = SHORT.mutated(7, 0.1), LONG.mutated(7, 0.1)
 
 
-def episode(genome):
-    return Episode(genome, 1, 0, 1000)
+def learn(order, generation, **steps):
+    genomes = {"short": SHORT, "long": LONG, "child": CHILD_OF_SHORT}
+    episodes = [Episode(genomes[name], 1, 0, 1000) for name in steps]
+    order.learn(generation, episodes, [EpisodeResult(0.0, count, 4 * count) for count in steps.values()])
 
 
-def taught():
+def test_unknown_lengths_come_first_and_then_the_longest_of_this_generation_and_the_one_before():
     order = LongestFirst()
-    order.learn(4, [episode(PARENTS["short"]), episode(PARENTS["long"])], [result(10), result(90)])
-    return order
-
-
-def result(steps):
-    return EpisodeResult(0.0, steps, 4 * steps)
-
-
-def test_episodes_of_unknown_length_come_first_and_then_the_longest():
-    assert taught().genomes(PARENTS.values()) == [PARENTS[name] for name in ("unknown", "long", "short")]
+    learn(order, 4, short=10, long=90)
+    assert order.genomes(PARENTS) == [UNKNOWN, LONG, SHORT]
+    learn(order, 4, long=5)  # the last episode counts
+    assert order.genomes(PARENTS) == [UNKNOWN, SHORT, LONG]
+    learn(order, 5)
+    assert order.genomes(PARENTS)[0] == UNKNOWN
+    learn(order, 6)
+    assert order.genomes(PARENTS) == PARENTS  # forgotten
 
 
 def test_children_are_expected_to_play_as_long_as_their_parents_until_they_have_played():
-    order = taught()
-    episodes = {5: episode(CHILDREN["short"]), 6: episode(CHILDREN["long"]), 7: episode(CHILDREN["short"])}
+    order = LongestFirst()
+    learn(order, 4, short=10, long=90)
+    genomes = {5: CHILD_OF_SHORT, 6: CHILD_OF_LONG, 7: CHILD_OF_SHORT}
+    episodes = {number: Episode(genome, 1, 0, 1000) for number, genome in genomes.items()}
     assert list(order.episodes(episodes)) == [6, 5, 7]
-    order.learn(5, [episode(CHILDREN["short"])], [result(95)])
+    learn(order, 5, child=95)
     assert list(order.episodes(episodes)) == [5, 7, 6]
-
-
-def test_genomes_of_two_generations_ago_are_forgotten():
-    order = taught()
-    order.learn(5, [], [])
-    assert order.genomes(PARENTS.values())[0] == PARENTS["unknown"]
-    order.learn(6, [], [])
-    assert order.genomes(PARENTS.values()) == list(PARENTS.values())
-
-
-def test_the_last_episode_counts():
-    order = taught()
-    order.learn(4, [episode(PARENTS["long"])], [result(5)])
-    assert order.genomes(PARENTS.values())[1] == PARENTS["short"]

@@ -43,19 +43,20 @@ def test_the_published_settings_are_the_published_ones():
     }
 
 
-def test_the_settings_of_2017_are_the_published_ones():
-    # Section 1.7 of the specification: 5000 episodes, 10 survivors, the best one carried, power 0.005, no validation.
-    settings = resolve_settings("ga", preset="uber2017")
-    assert (settings.population_size, settings.selection_threshold, settings.mutation_power) == (5000, 10, 0.005)
-    assert (settings.elite_rule, settings.first_generation, settings.episode_cutoff_mode) == ("carried", "random", 5000)
-
-
-def test_the_settings_of_cshenton_are_the_published_ones():
-    # Section 7 of the specification: 5000, 50 elites, strength 0.005, 20,000 steps, `-v4`, 1 billion frames.
-    settings = resolve_settings("ga", preset="cshenton")
-    assert (settings.population_size, settings.selection_threshold, settings.mutation_power) == (5000, 50, 0.005)
-    assert (settings.elite_rule, settings.first_generation) == ("carried", "mutations")
-    assert (settings.episode_cutoff_mode, settings.protocol, settings.frames) == (20_000, "gym_v4", 1_000_000_000)
+@pytest.mark.parametrize(
+    ("preset", "published"),
+    [
+        # Section 1.7 of the specification: 5000 episodes, 10 survivors, the best one carried, no validation.
+        ("uber2017", (5000, 10, 0.005, "carried", "random", 5000, "uber2017", 1_000_000_000)),
+        # Section 7: 5000, 50 elites, strength 0.005, 20,000 steps, `-v4`, 1 billion frames.
+        ("cshenton", (5000, 50, 0.005, "carried", "mutations", 20_000, "gym_v4", 1_000_000_000)),
+    ],
+)
+def test_the_settings_of_2017_and_of_cshenton_are_the_published_ones(preset, published):
+    settings = resolve_settings("ga", preset=preset)
+    names = ("population_size", "selection_threshold", "mutation_power", "elite_rule", "first_generation",
+             "episode_cutoff_mode", "protocol", "frames")  # fmt: skip
+    assert tuple(getattr(settings, name) for name in names) == published
 
 
 def test_the_published_evolution_strategies_are_the_published_ones():
@@ -150,11 +151,6 @@ def test_random_search_differs_from_the_ga_by_having_no_parents():
         assert ga.selection_threshold > 0
 
 
-def test_overrides_change_what_they_name_and_nothing_else():
-    settings = resolve_settings("ga", preset="uber2018", overrides={"population_size": 50, "seed": 7})
-    assert settings == dataclasses.replace(GaSettings(), population_size=50, seed=7)
-
-
 @pytest.mark.parametrize(
     ("algo", "preset", "overrides", "complaint"),
     [
@@ -168,7 +164,6 @@ def test_overrides_change_what_they_name_and_nothing_else():
         ),
         ("ga", "demo", {"protocol": "uber2019"}, "did you mean 'uber2018'"),
         ("ga", "demo", {"action_set": "ful"}, "did you mean 'full'"),
-        ("ga", "demo", {"action_set": "ful", "protocol": "machado2018"}, "did you mean 'full'"),
         ("ga", "demo", {"observation": "pixel"}, "did you mean 'pixels'"),
         ("ga", "demo", {"observation": "pixels", "protocol": "uber2018"}, "cannot be chosen"),
         ("ga", "demo", {"start_state": "2019"}, "did you mean '2018'"),
@@ -177,36 +172,25 @@ def test_overrides_change_what_they_name_and_nothing_else():
         ("es", "demo", {"test_cutoff": "env_default"}, "test_cutoff should be a whole number"),
         ("ga", "demo", {"elite_rule": "raceing"}, "elite_rule: 'raceing' is not allowed; did you mean 'racing'"),
         ("ga", "demo", {"first_generation": "mutation"}, "did you mean 'mutations'"),
+        ("ga", "demo", {"load_population": "p.json", "selection_threshold": 0}, "which means random search"),
+        (
+            "ga",
+            "demo",
+            {"load_population": "p.json", "first_generation": "mutations"},
+            "Both load_population and first",
+        ),
         (
             "ga",
             "demo",
             {"elite_rule": "racing", "validation_threshold": 1, "num_validation_episodes": 1},
             "A race needs at least two episodes",
         ),
-        ("ga", "demo", {"mutation_power": 0}, "above 0"),
-        (
-            "ga",
-            "demo",
-            {"mutation_power": "much"},
-            "should be a number or a mapping of keys to values, but is 'much'",
-        ),
         ("es", "demo", {"selection_threshold": 5}, "es has no setting 'selection_threshold'"),
         ("es", "demo", {"return_proc_mode": "centred_rank"}, "did you mean 'centered_rank'"),
-        (
-            "es",
-            "demo",
-            {"return_proc_mode": 5},
-            "return_proc_mode: 5 is not allowed. Allowed: centered_rank, sign,",
-        ),
         ("es", "demo", {"optimizer": "adm"}, "did you mean 'adam'"),
         ("es", "demo", {"population_size": 41}, "population_size should be even, but is 41"),
-        ("es", "demo", {"population_size": 0}, "population_size should be at least 2, but is 0"),
-        ("es", "demo", {"stepsize": "0.1"}, r"stepsize should be a number, but is '0\.1'"),
         ("es", "demo", {"stepsize": float("nan")}, "stepsize should be a number, but is nan"),
-        ("es", "demo", {"l2coeff": float("inf")}, "l2coeff should be a number, but is inf"),
         ("es", "demo", {"l2coeff": -0.1}, r"l2coeff should be at least 0, but is -0\.1"),
-        ("es", "demo", {"l2coeff": True}, "l2coeff should be a number, but is True"),
-        ("es", "demo", {"mutation_power": 0}, "above 0"),
     ],
 )
 def test_a_wrong_setting_is_refused_with_what_is_allowed(algo, preset, overrides, complaint):
@@ -221,13 +205,6 @@ COUNTS = [
 
 
 @pytest.mark.parametrize("name", COUNTS)
-@pytest.mark.parametrize("value", [2.5, 1e6, "5", None, True, [5]])
-def test_a_count_that_is_not_a_whole_number_is_refused(name, value):
-    with pytest.raises(NeurozooError, match=f"^{name} should be a whole number, but is "):
-        GaSettings(**{name: value})
-
-
-@pytest.mark.parametrize("name", COUNTS)
 def test_a_count_that_is_too_small_is_refused(name):
     least = 0 if name in ("selection_threshold", "seed") else 1
     with pytest.raises(NeurozooError, match=f"^{name} should be at least {least}, but is {least - 1}"):
@@ -239,20 +216,3 @@ def test_no_more_individuals_are_selected_than_there_are(name):
     GaSettings(population_size=30, **{"selection_threshold": 5, "validation_threshold": 5, name: 30})
     with pytest.raises(NeurozooError, match=rf"{name} should be at most population_size \(30\), but is 31"):
         GaSettings(population_size=30, **{"selection_threshold": 5, "validation_threshold": 5, name: 31})
-
-
-def test_our_preset_is_the_published_one_with_a_limit_for_tests():
-    ours, published = (dataclasses.asdict(resolve_settings("ga", preset=name)) for name in ("neurozoo", "uber2018"))
-    assert ours == published | {"test_cutoff": 5000}
-
-
-def test_equal_scores_have_equal_ranks_in_our_presets_and_not_in_the_published_ones():
-    for algo in ("es", "ns_es", "nsr_es", "nsra_es"):
-        for name, preset in PRESETS[algo].items():
-            assert preset.tied_ranks == ("average" if name == "demo" else "order")
-
-
-def test_the_settings_of_2017_are_played_with_the_preprocessing_of_2017():
-    for algo in ("ga", "rs", "es", "ns_es", "nsr_es", "nsra_es"):
-        assert PRESETS[algo]["uber2017"].protocol == "uber2017"
-        assert PRESETS[algo]["demo"].protocol is None

@@ -2,13 +2,14 @@
 
 from bisect import insort
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
+from typing_extensions import override
+
+from neurozoo.algorithms.neuroevolution.base import draw_episode
 from neurozoo.algorithms.neuroevolution.elites import Birth, Contest, Individual
-from neurozoo.algorithms.neuroevolution.genetic_search import GeneticSearch, next_genome, with_elite
-from neurozoo.environments.protocols import Protocol
+from neurozoo.algorithms.neuroevolution.genetic_search import GeneticSearch, with_elite
 from neurozoo.evaluation import Episode, EpisodeResult
 from neurozoo.genomes.genome import Genome
 from neurozoo.randomness import Purpose
@@ -16,19 +17,12 @@ from neurozoo.randomness import Purpose
 
 @dataclass(frozen=True)
 class Flight:
-    """An episode in flight: it is played, or waits for a worker.
-
-    Attributes:
-        episode: The episode.
-        parent: Of a child's first episode: the birth of its parent; None if it has none.
-        place: Of an episode of validation or test: its place among those of its round. None for a child's.
-        limit: The cutoff when it was drawn, in steps; None for the protocol's own limit.
-    """
+    """An episode in flight: it is played, or waits for a worker."""
 
     episode: Episode
-    parent: Birth | None = None
-    place: int | None = None
-    limit: int | None = None
+    parent: Birth | None = None  # of a child: the birth of its parent
+    place: int | None = None  # of validation or test: its place among the episodes of its round
+    limit: int | None = None  # of a child: the cutoff when it was drawn, in steps
 
 
 class AsynchronousGeneticAlgorithm(GeneticSearch):
@@ -53,14 +47,16 @@ class AsynchronousGeneticAlgorithm(GeneticSearch):
     Source: cshenton/neuroevolution (workers that never wait); Real et al. 2019, arXiv:1802.01548 (the oldest dies).
     """
 
-    def _begin(self, protocol: Protocol) -> None:
+    @override
+    def _begin(self, start: Sequence[Genome]) -> None:
+        super()._begin(start)
         self._population: deque[Individual] = deque()  # the oldest first
         self._ranked: list[Individual] = []  # the best first; of equals, the older one
         self._flights: dict[int, Flight] = {}
-        self._episodes: dict[int, Episode] = {}  # of the flights
         self._drawn = 0
         self._since_contest = 0  # children that have arrived since the last one began
 
+    @override
     def _start_generation(self) -> None:
         super()._start_generation()
         self._told: list[EpisodeResult] = []  # of children, since the last report
@@ -82,14 +78,11 @@ class AsynchronousGeneticAlgorithm(GeneticSearch):
         return len(self._told)
 
     def draw(self) -> Mapping[int, Episode]:
-        """Fills free places, and returns all episodes in flight by number: a view, which changes with each arrival."""
+        """Fills free places, and returns all episodes in flight by number."""
         while len(self._flights) < self.settings.num_in_flight:
-            self._take_off(self._drawn, self._waiting.popleft() if self._waiting else self._new_child(self._drawn))
+            self._flights[self._drawn] = self._waiting.popleft() if self._waiting else self._new_child(self._drawn)
             self._drawn += 1
-        return MappingProxyType(self._episodes)
-
-    def _take_off(self, number: int, flight: Flight) -> None:
-        self._flights[number], self._episodes[number] = flight, flight.episode
+        return {number: flight.episode for number, flight in self._flights.items()}
 
     def _new_child(self, number: int) -> Flight:
         if len(self._population) < self.settings.population_size:
@@ -102,7 +95,8 @@ class AsynchronousGeneticAlgorithm(GeneticSearch):
         return self._flight(number, genome, parent, self._cutoff.limit)
 
     def _flight(self, number: int, genome: Genome, parent: Birth | None, limit: int | None) -> Flight:
-        episode = self._starts.episode(genome, Purpose.POPULATION_EPISODE, 0, number, 0, cutoff=limit)
+        address = Purpose.POPULATION_EPISODE, 0, number, 0
+        episode = draw_episode(genome, *address, entropy=self._entropy, protocol=self._protocol, cutoff=limit)
         return Flight(episode, parent, limit=limit)
 
     def _chosen(self) -> list[Individual]:
@@ -113,21 +107,17 @@ class AsynchronousGeneticAlgorithm(GeneticSearch):
         """Returns the genomes to pin: the parents and the elite, and what is needed to play the episodes in flight."""
         elite = [self._elite.individual.genome] if self._elite else []
         used = dict.fromkeys([*elite, *(parent.genome for parent in self._chosen())])
-        for episode in self._episodes.values():
-            genome = episode.genome
+        for flight in self._flights.values():
+            genome = flight.episode.genome
             if genome not in used and (parent := genome.parent) is not None:
                 used[parent] = None
         return list(used)
 
     def arrive(self, number: int, result: EpisodeResult) -> dict[str, object] | None:
-        """Takes the result of one episode in flight; the order of these calls decides the search.
-
-        Args:
-            number: The number of the episode, as in `draw`.
-            result: Its result.
+        """Takes the result of the episode in flight with this number; the order of these calls decides the search.
 
         Returns:
-            After the last test episode of an elite, a report as that of `GeneticAlgorithm.tell`, and `Arrivals`: the
+            After the last test episode of an elite, a report as that of `tell`, and `Arrivals`: the
             numbers of the episodes that have arrived since the last report, in their order. Otherwise None.
 
         Raises:
@@ -135,7 +125,6 @@ class AsynchronousGeneticAlgorithm(GeneticSearch):
         """
         self.draw()
         flight = self._flights.pop(number)
-        del self._episodes[number]
         self._arrivals.append(number)
         if flight.place is None:
             self._see_child(flight, result)
@@ -144,7 +133,7 @@ class AsynchronousGeneticAlgorithm(GeneticSearch):
         if self._contest is None:
             if self._since_contest >= self.settings.population_size:
                 self._since_contest = 0
-                self._contest = self._rule(list(self._ranked), self._elite, self.settings)
+                self._contest = self._new_contest(list(self._ranked))
                 self._begin_round(self._contest)
         elif len(self._results) == self._round_size:
             return self._end_round(self._contest)
@@ -177,7 +166,7 @@ class AsynchronousGeneticAlgorithm(GeneticSearch):
     def _end_round(self, contest: Contest) -> dict[str, object] | None:
         results = [self._results[place] for place in range(self._round_size)]
         if self._round:
-            self._tell_contest(contest, self._round, results)
+            self._tell_contest(contest, results)
             self._begin_round(contest)
             return None
         self._describe_population(self._told, limited=self._limited)
@@ -186,8 +175,8 @@ class AsynchronousGeneticAlgorithm(GeneticSearch):
         self._start_generation()
         return report
 
+    @override
     def get_state(self) -> dict:
-        """Returns what the search depends on after a report, as plain JSON."""
         return {
             **super().get_state(),
             "population": [individual.to_json() for individual in self._population],
@@ -199,15 +188,19 @@ class AsynchronousGeneticAlgorithm(GeneticSearch):
             ],
         }
 
+    @override
     def _genomes(self) -> list[Genome]:
         population = [individual.genome for individual in self._population]
-        return [*super()._genomes(), *population, *(episode.genome for episode in self._episodes.values())]
+        return [*super()._genomes(), *population, *(flight.episode.genome for flight in self._flights.values())]
 
-    def _restore(self, state: Mapping, genomes: Iterator[Genome]) -> None:
-        super()._restore(state, genomes)
+    @override
+    def _take_genomes(self, state: Mapping, genomes: list[Genome]) -> Genome | None:
+        best = super()._take_genomes(state, genomes)
         self._drawn, self._since_contest = state["drawn"], state["since_contest"]
-        self._population = deque(Individual.from_json(v, genome=next_genome(genomes)) for v in state["population"])
+        self._population = deque(Individual.from_json(v, genome=genomes.pop(0)) for v in state["population"])
         self._ranked = sorted(self._population, key=lambda individual: -individual.fitness)  # stable
-        self._flights, self._episodes = {}, {}
-        for number, parent, limit in state["in_flight"]:
-            self._take_off(number, self._flight(number, next_genome(genomes), parent and tuple(parent), limit))
+        self._flights = {
+            number: self._flight(number, genomes.pop(0), parent and tuple(parent), limit)
+            for number, parent, limit in state["in_flight"]
+        }
+        return best

@@ -37,6 +37,7 @@ class AsynchronousSession(EvolutionSession):
                 "each other. Leave out distributed, or choose selection: generations."
             )
         super().__init__(context)
+        self._stream = cast(AsynchronousGeneticAlgorithm, self._algorithm)
         settings = context.settings
         self._to_repeat = [] if settings.repeat_arrivals is None else read_arrivals(settings.repeat_arrivals)
         self._pinned: set[Genome] = set()
@@ -49,16 +50,14 @@ class AsynchronousSession(EvolutionSession):
                 "raise episodes_in_flight"
             )
 
-    @property
-    def _stream(self) -> AsynchronousGeneticAlgorithm:
-        return cast(AsynchronousGeneticAlgorithm, self._algorithm)
-
     def advance(self, watch: Watch) -> Report | None:
         """Plays episodes until the next report."""
         self._is_between_generations = False
         begin, told = time.monotonic(), 0.0
         try:
-            record = self._tell_journal(watch)
+            record = None
+            for number, result in watch.finished_episodes(self._stream.iteration, PHASE).items():
+                record = self._tell_one(number, result)
             while record is None:
                 start = time.monotonic()
                 record = self._tell_arrived(watch)
@@ -70,13 +69,6 @@ class AsynchronousSession(EvolutionSession):
             watch.spent(playing=time.monotonic() - begin - told)
         self._is_between_generations = True
         return self._make_report(record)
-
-    def _tell_journal(self, watch: Watch) -> dict[str, object] | None:
-        """Tells the algorithm what had arrived before an interruption."""
-        record = None
-        for number, result in watch.finished_episodes(self._stream.iteration, PHASE).items():
-            record = self._tell_one(number, result)
-        return record
 
     def _tell_arrived(self, watch: Watch) -> dict[str, object] | None:
         """Tells the algorithm what has arrived; returns the record of a report if one is due."""
@@ -148,24 +140,17 @@ class AsynchronousSession(EvolutionSession):
             self._check_repeated(read_arrivals(str(self._context.run_dir)))
 
     def _check_repeated(self, arrived: Sequence[int]) -> None:
-        pairs = enumerate(zip(arrived, self._to_repeat, strict=False), start=1)
-        if differing := next(((place, *pair) for place, pair in pairs if pair[0] != pair[1]), None):
-            place, here, there = differing
-            raise NeurozooError(
-                f"repeat_arrivals: result {place:,} of this run was of episode {here:,}, but in "
-                f"{self._context.settings.repeat_arrivals} it is of episode {there:,}, and a result stays. Repeat the "
-                "other run in a folder of its own (--run-dir), or leave out repeat_arrivals."
-            )
+        for place, (here, there) in enumerate(zip(arrived, self._to_repeat, strict=False), start=1):
+            if here != there:
+                raise NeurozooError(
+                    f"repeat_arrivals: result {place:,} of this run was of episode {here:,}, but in "
+                    f"{self._context.settings.repeat_arrivals} it is of episode {there:,}, and a result stays. Repeat "
+                    "the other run in a folder of its own (--run-dir), or leave out repeat_arrivals."
+                )
 
 
 def read_arrivals(source: str) -> list[int]:
-    """Reads the order in which the episodes of a run arrived.
-
-    Args:
-        source: The folder of the run, or its `log.jsonl`.
-
-    Returns:
-        The numbers of the episodes.
+    """Reads the numbers of a run's episodes in the order in which they arrived, from its folder or its `log.jsonl`.
 
     Raises:
         NeurozooError: There is no such log, or it is of a run with generations.

@@ -1,64 +1,60 @@
-"""The interface of neuroevolution algorithms: `ask` returns episodes to play, `tell` takes their results."""
+"""What all algorithms of the family share: `ask` returns episodes to play, `tell` takes their results."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol as Interface
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from neurozoo.algorithms.neuroevolution.cutoff import EpisodeCutoff
+from neurozoo.algorithms.neuroevolution.schedules import Schedule
+from neurozoo.algorithms.neuroevolution.settings import GaSettings, GradientSettings
 from neurozoo.environments.episode_seeds import draw_seed
 from neurozoo.environments.protocols import Protocol
 from neurozoo.evaluation import Episode, EpisodeResult
 from neurozoo.genomes.genome import Genome
+from neurozoo.networks.description import Layout
 from neurozoo.randomness import Entropy, Purpose, generator
+
+AnySettings = TypeVar("AnySettings", bound=GaSettings | GradientSettings)
 
 
 @dataclass(frozen=True)
 class Solution:
-    """The result of a run so far, with the mean score of test episodes, which select nothing.
-
-    Attributes:
-        genome: The genome.
-        validation_score: The mean score by which it was chosen; None if nothing was chosen.
-        test_score: Mean score of the test episodes.
-        iteration: The generation in which it was found.
-        frames: Frames that the run had played by then.
-    """
+    """The result of a run so far."""
 
     genome: Genome
-    validation_score: float | None
-    test_score: float
-    iteration: int
-    frames: int
+    validation_score: float | None  # the mean score by which it was chosen; None if nothing was chosen
+    test_score: float  # mean score of test episodes, which select nothing
+    iteration: int  # the generation in which it was found
+    frames: int  # that the run had played by then
 
 
 @dataclass(frozen=True)
 class Batch:
-    """The episodes of one phase.
+    """The episodes of one phase."""
 
-    Attributes:
-        phase: Name of the phase; each occurs once per generation.
-        parents: Genomes that play the episodes, or whose children do; the evaluator pins them.
-        episodes: The episodes, in the order in which `tell` takes the results.
-        is_counted: Whether the budget counts their frames and the log their seconds; tests are not counted.
-    """
-
-    phase: str
-    parents: tuple[Genome, ...]
-    episodes: tuple[Episode, ...]
-    is_counted: bool = True
+    phase: str  # each occurs once per generation
+    parents: tuple[Genome, ...]  # play the episodes, or their children do; the evaluator pins them
+    episodes: tuple[Episode, ...]  # in the order in which `tell` takes the results
+    is_counted: bool = True  # by the budget and in the seconds of the log; tests are not
 
 
-class Algorithm(Interface):
+class Algorithm(ABC, Generic[AnySettings]):
     """An update rule, without files and evaluators. Equal results lead to equal next generations.
 
-    Objects are made by `Class(settings, entropy=..., layout=..., noise=..., protocol=...)`, and those whose settings
-    have a `start_source` with `start=...` for the genomes that start the run.
+    Args:
+        settings: The settings.
+        entropy: What random numbers depend on besides their address; see `run_entropy`.
+        layout: The network.
+        noise: The noise table.
+        protocol: How episodes are played.
+        start: Genomes that start the run, best first; none for random ones.
 
     Attributes:
-        settings: A dataclass with at least `frames`, `num_test_episodes`, `seed`.
         fields: The fields of a report that the text log prints, in order.
-        behaviour: The kind of behaviour that episodes must record: `none`, `ram` or `final_position`.
+        behaviour: What episodes must record: `none`, `ram`, `final_position` or `observation_sums`.
         threads: Threads that an update may use between episodes; results do not depend on it.
         iteration: Finished generations.
         steps: Counted steps so far.
@@ -68,29 +64,97 @@ class Algorithm(Interface):
             None for other networks.
     """
 
-    settings: object
-    fields: tuple[str, ...]
-    behaviour: str
-    threads: int
-    iteration: int
-    steps: int
-    frames: int
-    best: Solution | None
-    reference: np.ndarray | None
+    fields: tuple[str, ...] = ()
+    behaviour = "none"
+    threads = 1
+    reference: np.ndarray | None = None
+
+    def __init__(
+        self,
+        settings: AnySettings,
+        *,
+        entropy: Entropy,
+        layout: Layout,
+        noise: np.ndarray,
+        protocol: Protocol,
+        start: Sequence[Genome] = (),
+    ) -> None:
+        self.settings: AnySettings = settings
+        self._entropy, self._layout, self._noise, self._protocol = entropy, layout, noise, protocol
+        self._num_indices = len(noise) - layout.parameter_count + 1  # where a slice of noise may start
+        self._schedule = Schedule.from_setting(settings.mutation_power)
+        self._cutoff = EpisodeCutoff.from_setting(settings.episode_cutoff_mode)
+        self.iteration = self.steps = self.frames = 0
+        self.best: Solution | None = None
+        self._begin(start)
+        self._best_rules = self._rules
+        self._start_generation()
+
+    @abstractmethod
+    def _begin(self, start: Sequence[Genome]) -> None:
+        """Prepares what an algorithm keeps from generation to generation."""
+
+    def _start_generation(self) -> None:
+        """Prepares a generation from what the state holds."""
+        self._power = self._schedule.value(iteration=self.iteration, steps=self.steps, frames=self.frames)
+        self._fields: dict[str, Any] = {}  # of the next report
+
+    @property
+    def _rules(self) -> list[int | None]:
+        """What scores depend on and may change: the best solution makes way if it was scored by other rules."""
+        return [self._cutoff.limit]
 
     @property
     def is_done(self) -> bool:
         """Whether the budget of frames is spent; read only between generations."""
+        return self.frames >= self.settings.frames
 
     def ask(self) -> Batch:
         """Returns the episodes of the current phase; a second call returns the same."""
+        raise NotImplementedError  # the asynchronous form has no phases
 
     def tell(self, results: Sequence[EpisodeResult]) -> dict[str, object] | None:
-        """Takes the results of the last `ask`, in its order; returns a report after a generation's last phase."""
+        """Takes the results of the last `ask`, in its order.
+
+        Returns:
+            None, or after a generation's last phase its report: the standard keys `frames`, `score`, `score_episodes`,
+            `test_score`, `test_episodes` and `Iteration`, and the `fields`, without times.
+        """
+        raise NotImplementedError
+
+    def _episode(self, genome: Genome, purpose: Purpose, *address: int, seeds_of: Purpose | None = None) -> Episode:
+        is_test = (seeds_of or purpose) in (Purpose.TEST_EPISODE, Purpose.INITIAL_EPISODE)
+        return draw_episode(
+            genome,
+            purpose,
+            *address,
+            entropy=self._entropy,
+            protocol=self._protocol,
+            cutoff=self.settings.test_cutoff if is_test else self._cutoff.limit,
+            seeds_of=seeds_of,
+            action_noise=getattr(self.settings, "action_noise", 0.0) if purpose == Purpose.POPULATION_EPISODE else 0.0,
+        )
+
+    def _count(self, results: Sequence[EpisodeResult]) -> None:
+        self.steps += sum(result.steps for result in results)
+        self.frames += sum(result.frames for result in results)
+
+    def _share_at_limit(self, results: Sequence[EpisodeResult]) -> float:
+        limit = self._cutoff.limit
+        return 0.0 if limit is None or not results else float(np.mean([result.steps >= limit for result in results]))
 
     def get_state(self) -> dict:
         """Returns what the next generation depends on, as plain JSON; only between generations."""
+        return {
+            "iteration": self.iteration,
+            "steps": self.steps,
+            "frames": self.frames,
+            "cutoff_limit": self._cutoff.limit,
+            "best": self.best and {**vars(self.best), "genome": None},
+            "best_rules": self._best_rules,
+        }
 
+    @abstractmethod
     def get_arrays(self) -> dict[str, np.ndarray]:
         """Returns the arrays of the state. A name is never used for another content: `theta-12`, not `theta`."""
 
@@ -100,43 +164,41 @@ class Algorithm(Interface):
         Raises:
             LookupError, TypeError, ValueError, AttributeError: `state` is something else.
         """
+        self.iteration, self.steps, self.frames = state["iteration"], state["steps"], state["frames"]
+        self._cutoff = replace(self._cutoff, limit=state["cutoff_limit"])
+        self._best_rules = state["best_rules"]
+        genome = self._restore(state, arrays)
+        self.best = Solution(**{**state["best"], "genome": genome}) if state["best"] else None
+        self._start_generation()
+
+    @abstractmethod
+    def _restore(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> Genome | None:
+        """Takes over what an algorithm adds to the state; returns the genome of the best solution, if there is one."""
 
 
-class Starts:
-    """Draws how episodes start.
+def draw_episode(
+    genome: Genome,
+    purpose: Purpose,
+    *address: int,
+    entropy: Entropy,
+    protocol: Protocol,
+    cutoff: int | None = None,
+    seeds_of: Purpose | None = None,
+    action_noise: float = 0.0,
+) -> Episode:
+    """Draws how an episode starts; equal entropies, purposes and addresses give equal starts.
 
     Args:
+        genome: The genome that plays.
+        purpose: What the episode is for.
+        address: Generation, individual and repetition, as far as they apply.
         entropy: See `run_entropy`.
-        protocol: How episodes are played.
-        action_noise: Standard deviation of the noise on continuous actions in episodes of the population.
+        protocol: How it is played.
+        cutoff: Longest episode, in steps; None for the protocol's own limit.
+        seeds_of: Whose range of seeds it has, where purposes have their own; default: that of `purpose`.
+        action_noise: Standard deviation of the noise on continuous actions.
     """
-
-    def __init__(self, entropy: Entropy, protocol: Protocol, *, action_noise: float = 0.0) -> None:
-        self._entropy = entropy
-        self._protocol = protocol
-        self._action_noise = action_noise
-
-    def episode(
-        self,
-        genome: Genome,
-        purpose: Purpose,
-        *address: int,
-        cutoff: int | None = None,
-        seeds_of: Purpose | None = None,
-    ) -> Episode:
-        """Returns an episode; equal purposes and addresses give equal starts.
-
-        Args:
-            genome: The genome that plays.
-            purpose: What the episode is for.
-            address: Generation, individual and repetition, as far as they apply.
-            cutoff: Longest episode, in steps; None for the protocol's own limit.
-            seeds_of: Whose range of seeds it has, where purposes have their own; default: that of `purpose`.
-        """
-        random = generator(self._entropy, purpose, *address)
-        limit = self._protocol.max_frames
-        if cutoff is not None:
-            limit = min(limit, cutoff * self._protocol.frame_skip)
-        noops = self._protocol.draw_noops(random)
-        noise = self._action_noise if purpose == Purpose.POPULATION_EPISODE else 0.0
-        return Episode(genome, noops, draw_seed(random, seeds_of or purpose, self._protocol), limit, noise)
+    random = generator(entropy, purpose, *address)
+    limit = protocol.max_frames if cutoff is None else min(protocol.max_frames, cutoff * protocol.frame_skip)
+    noops = protocol.draw_noops(random)
+    return Episode(genome, noops, draw_seed(random, seeds_of or purpose, protocol), limit, action_noise)

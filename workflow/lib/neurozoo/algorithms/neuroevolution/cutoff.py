@@ -14,31 +14,25 @@ class EpisodeCutoff:
 
     The published adaptive limit could be a fraction of a step; here it is rounded down. The published `env_default`
     crashed; here it means the protocol's own limit.
-
-    Attributes:
-        limit: Steps, or None for the protocol's limit.
-        fraction: The limit grows when more than this share of the episodes reached it; None for a fixed limit.
-        factor: The limit is multiplied by this.
-        cap: Largest limit, in steps.
     """
 
-    limit: int | None
-    fraction: float | None = None
-    factor: float = 1.0
-    cap: float = float("inf")
+    limit: int | None  # steps; None for the protocol's limit
+    fraction: float | None = None  # the limit grows when more than this share of the episodes reached it
+    factor: float = 1.0  # by which the limit is multiplied
+    cap: float = math.inf  # largest limit, in steps
 
     @classmethod
     def from_setting(cls, setting: int | str) -> "EpisodeCutoff":
         """Reads a number of steps, `env_default` or `adaptive:start,fraction,factor[,cap]`.
 
         Raises:
-            NeurozooError: `setting` is none of these.
+            NeurozooError: A text is none of these.
         """
         if setting == "env_default":
             return cls(None)
-        if isinstance(setting, int) and not isinstance(setting, bool) and setting > 0:
+        if isinstance(setting, int):
             return cls(setting)
-        if isinstance(setting, str) and setting.startswith("adaptive:"):
+        if setting.startswith("adaptive:"):
             try:
                 start, fraction, factor, *cap = (float(part) for part in setting.removeprefix("adaptive:").split(","))
                 is_growth = 0 <= fraction <= 1 <= factor < math.inf
@@ -52,11 +46,7 @@ class EpisodeCutoff:
         )
 
     def after(self, share_at_limit: float) -> "EpisodeCutoff":
-        """Returns the limit of the next generation.
-
-        Args:
-            share_at_limit: Share of this generation's training episodes that reached the limit.
-        """
+        """Returns the limit of the next generation, given the share of training episodes that reached this one."""
         if self.limit is None or self.fraction is None or share_at_limit <= self.fraction:
             return self
         least = self.limit + (self.factor > 1)  # a small limit would not grow, because it is a whole number

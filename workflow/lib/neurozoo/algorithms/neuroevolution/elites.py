@@ -4,11 +4,11 @@ A rule is a class, and an object of it is the contest of one generation: `ask` r
 `tell` takes their results, and after the last round `elite` is the winner.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol as Interface
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from typing_extensions import override
 
 from neurozoo.algorithms.neuroevolution.settings import GaSettings
 from neurozoo.evaluation import EpisodeResult
@@ -19,19 +19,12 @@ Birth = tuple[int, int]  # generation, from 1 (0: before the first), and index i
 
 @dataclass(frozen=True)
 class Individual:
-    """A genome that has played its training episode.
-
-    Attributes:
-        genome: The recipe of its weights.
-        birth: Identifies it within the run.
-        parent: The birth of its parent; None if it has none.
-        fitness: Score of its training episode.
-    """
+    """A genome that has played its training episode."""
 
     genome: Genome
-    birth: Birth
-    parent: Birth | None
-    fitness: float
+    birth: Birth  # identifies it within the run
+    parent: Birth | None  # the birth of its parent
+    fitness: float  # score of its training episode
 
     def to_json(self) -> list:
         """Returns everything but the genome as plain JSON."""
@@ -46,21 +39,13 @@ class Individual:
 
 @dataclass(frozen=True)
 class RaceTotals:
-    """Sums over the episodes that an individual has played in races.
+    """Sums over the episodes that an individual has played in races."""
 
-    Attributes:
-        episodes: Number of episodes.
-        score: Sum of their scores.
-        frames: Sum of their frames.
-        final_episodes: Number of episodes in last rounds.
-        final_score: Sum of the scores in last rounds.
-    """
-
-    episodes: int = 0
+    episodes: int = 0  # their number
     score: float = 0.0
     frames: int = 0
-    final_episodes: int = 0
-    final_score: float = 0.0
+    final_episodes: int = 0  # in last rounds
+    final_score: float = 0.0  # of these
 
     def plus(self, results: Sequence[EpisodeResult], *, is_final: bool) -> "RaceTotals":
         """Returns the sums including these episodes."""
@@ -76,17 +61,11 @@ class RaceTotals:
 
 @dataclass(frozen=True)
 class Elite:
-    """The winner of a contest.
-
-    Attributes:
-        individual: The individual.
-        score: The score that reports give.
-        evidence: Its episodes in races; empty under other rules.
-    """
+    """The winner of a contest."""
 
     individual: Individual
-    score: float
-    evidence: RaceTotals = field(default_factory=RaceTotals)
+    score: float  # in reports
+    evidence: RaceTotals = RaceTotals()  # its episodes in races
 
     def to_json(self) -> dict:
         """Returns everything but the genome as plain JSON."""
@@ -102,25 +81,21 @@ class Elite:
 
 @dataclass(frozen=True)
 class Round:
-    """Episodes to be played before the next decision.
+    """Episodes to be played before the next decision."""
 
-    Attributes:
-        phase: Its name; each occurs once per generation.
-        players: The individuals that play.
-        repeats: Numbers of the episodes that each of them plays.
-        is_paired: Whether episodes of equal number start alike for all players, with the same emulator seed.
-    """
-
-    phase: str
+    phase: str  # each occurs once per generation
     players: tuple[Individual, ...]
-    repeats: range
-    is_paired: bool
+    repeats: range  # numbers of the episodes that each of them plays
+    is_paired: bool  # whether episodes of equal number start alike for all players, with the same emulator seed
 
 
-class Contest(Interface):
-    """The contest of one generation, made by `Class(ranked, elite, settings)`.
+class Contest:
+    """The contest of one generation. This one is over before it begins; rules with episodes extend it.
 
-    `ranked` is the population, best training score first; `elite` is that of the previous generation, or None.
+    Args:
+        ranked: The population, best training score first.
+        elite: That of the previous generation, or None.
+        settings: The settings.
 
     Attributes:
         ranked: The individuals from which parents are taken, best first.
@@ -131,18 +106,21 @@ class Contest(Interface):
         elite_episodes: Number of episodes of which its score is the mean.
     """
 
-    ranked: Sequence[Individual]
-    candidates: Sequence[Individual]
-    scores: Sequence[float]
+    candidates: tuple[Individual, ...] = ()
+    scores: Sequence[float] = ()
     place: int
     elite: Elite
-    elite_episodes: int
+    elite_episodes = 1
+
+    def __init__(self, ranked: Sequence[Individual], elite: Elite | None, settings: GaSettings) -> None:
+        self.ranked = ranked
 
     def ask(self) -> Round | None:
         """Returns the next round; None after the last one."""
+        return None
 
     def tell(self, results: Sequence[EpisodeResult]) -> None:
-        """Takes the results of the round that `ask` returned, player by player."""
+        """Takes the results of the round that `ask` returned, player by player; of equals, the first one wins."""
 
 
 class Validation(Contest):
@@ -152,22 +130,22 @@ class Validation(Contest):
     """
 
     def __init__(self, ranked: Sequence[Individual], elite: Elite | None, settings: GaSettings) -> None:
+        super().__init__(ranked, elite, settings)
         count = settings.validation_threshold
-        self.ranked = ranked
         # At least one of the population: else nobody could ever take the elite's place.
         self.candidates = (elite.individual, *ranked[: max(1, count - 1)]) if elite else tuple(ranked[:count])
-        self.scores: list[float] = []
-        self._repeats = self.elite_episodes = settings.num_validation_episodes
+        self.elite_episodes = settings.num_validation_episodes
 
+    @override
     def ask(self) -> Round | None:
-        """Returns the only round."""
-        return None if self.scores else Round("validation", self.candidates, range(self._repeats), is_paired=False)
+        repeats = range(self.elite_episodes)
+        return None if self.scores else Round("validation", self.candidates, repeats, is_paired=False)
 
+    @override
     def tell(self, results: Sequence[EpisodeResult]) -> None:
-        """Takes the results and chooses the winner; of equals, the first one."""
-        shape = (len(self.candidates), self._repeats)
-        self.scores = np.array([result.score for result in results]).reshape(shape).mean(axis=1).tolist()
-        self.place = int(np.argmax(self.scores))
+        scores = np.array([result.score for result in results]).reshape(len(self.candidates), -1).mean(axis=1)
+        self.scores = scores.tolist()
+        self.place = int(np.argmax(scores))
         self.elite = Elite(self.candidates[self.place], self.scores[self.place])
 
 
@@ -179,22 +157,11 @@ class CarriedScore(Contest):
     Source: the code of 2017 of Such et al., arXiv:1712.06567, and cshenton/neuroevolution.
     """
 
-    elite_episodes = 1
-
     def __init__(self, ranked: Sequence[Individual], elite: Elite | None, settings: GaSettings) -> None:
         individuals = [elite.individual, *ranked] if elite else [*ranked]
-        self.ranked = sorted(individuals, key=lambda individual: -individual.fitness)  # stable
-        self.candidates, self.scores = (), ()
+        super().__init__(sorted(individuals, key=lambda individual: -individual.fitness), elite, settings)  # stable
         self.place = individuals.index(self.ranked[0])
         self.elite = Elite(self.ranked[0], self.ranked[0].fitness)
-
-    def ask(self) -> Round | None:
-        """Returns None: there is nothing to play."""
-        return None
-
-    def tell(self, results: Sequence[EpisodeResult]) -> None:
-        """Is never called."""
-        raise AssertionError("This rule plays no episodes.")
 
 
 class Race(Contest):
@@ -218,8 +185,8 @@ class Race(Contest):
     """
 
     def __init__(self, ranked: Sequence[Individual], elite: Elite | None, settings: GaSettings) -> None:
+        super().__init__(ranked, elite, settings)
         count = settings.validation_threshold
-        self.ranked = ranked
         self._elite = elite
         self._budget = count * settings.num_validation_episodes
         self._challengers = list(ranked[: racing_candidates(self._budget, len(ranked))])
@@ -231,7 +198,6 @@ class Race(Contest):
         self._number = 1  # of the next round
         self._repeats = 0  # episodes that each remaining challenger has played
         self._episodes = self._frames = 0  # of all players
-        self._is_over = False
 
     @property
     def _is_last(self) -> bool:
@@ -242,9 +208,9 @@ class Race(Contest):
         joins = (self._elite.individual,) if self._elite and self._is_last else ()
         return (*joins, *self._challengers)
 
+    @override
     def ask(self) -> Round | None:
-        """Returns the next round; None after the duel."""
-        if self._is_over:
+        if self.scores:
             return None
         repeats = range(self._repeats, self._repeats + self._length())
         return Round(f"validation-{self._number}", self._players, repeats, is_paired=True)
@@ -252,22 +218,25 @@ class Race(Contest):
     def _length(self) -> int:
         """Returns the number of episodes for each player of the next round."""
         rounds = len(self._challengers).bit_length()
-        players = [self._evidence[player.birth] for player in self._players]
-        shares = [(self._budget - self._episodes) / rounds / len(players)]
+        shares = [(self._budget - self._episodes) / rounds / len(self._players)]
         if self._number > 1:
-            known = _mean_frames(players)
-            shares.append((self._allowance() - self._frames) / rounds / (len(players) * known))
+            known = self._mean_frames(self._players)
+            shares.append((self._allowance() - self._frames) / rounds / (len(self._players) * known))
         return max(1, int(min(shares)))
 
     def _allowance(self) -> float:
         """Returns the number of frames that the published rule would probably need."""
-        published = [self._evidence[individual.birth] for individual in self._published]
-        if not any(totals.episodes for totals in published):  # the elite alone, and its episodes no longer count
-            published = [self._evidence[challenger.birth] for challenger in self._challengers]
-        return self._budget * _mean_frames(published)
+        has_evidence = any(self._evidence[individual.birth].episodes for individual in self._published)
+        # Else the published rule would play the elite alone, whose episodes no longer count.
+        return self._budget * self._mean_frames(self._published if has_evidence else self._challengers)
 
+    def _mean_frames(self, players: Sequence[Individual]) -> float:
+        """Returns the mean over players of their mean frames per episode; who has not played yet does not count."""
+        played = [totals for player in players if (totals := self._evidence[player.birth]).episodes]
+        return float(np.mean([max(totals.frames, 1) / totals.episodes for totals in played]))
+
+    @override
     def tell(self, results: Sequence[EpisodeResult]) -> None:
-        """Takes the results of a round; drops the worse half, or chooses the winner (of equals, the first one)."""
         players, is_last = self._players, self._is_last
         length = len(results) // len(players)
         for place, player in enumerate(players):
@@ -278,22 +247,18 @@ class Race(Contest):
         self._episodes += len(results)
         self._frames += sum(result.frames for result in results)
         order = sorted(players, key=lambda player: -self._mean(player))  # stable
-        if is_last:
-            self._is_over = True
-            self._choose(order[0])
-        else:
+        if not is_last:
             self._challengers = order[: len(order) // 2]
-
-    def _mean(self, player: Individual) -> float:
-        evidence = self._evidence[player.birth]
-        return evidence.score / evidence.episodes
-
-    def _choose(self, winner: Individual) -> None:
-        evidence = self._evidence[winner.birth]
+            return
+        winner, evidence = order[0], self._evidence[order[0].birth]
         self.scores = [self._mean(candidate) for candidate in self.candidates]
         self.place = self.candidates.index(winner)
         self.elite = Elite(winner, evidence.final_score / evidence.final_episodes, evidence)
         self.elite_episodes = evidence.final_episodes
+
+    def _mean(self, player: Individual) -> float:
+        evidence = self._evidence[player.birth]
+        return evidence.score / evidence.episodes
 
 
 def racing_candidates(episodes: int, population_size: int) -> int:
@@ -305,13 +270,4 @@ def racing_candidates(episodes: int, population_size: int) -> int:
     return 1 << (most.bit_length() - 1)
 
 
-def _mean_frames(players: Sequence[RaceTotals]) -> float:
-    """Returns the mean over players of their mean frames per episode; who has not played yet does not count."""
-    return float(np.mean([max(totals.frames, 1) / totals.episodes for totals in players if totals.episodes]))
-
-
-ELITE_RULES: dict[str, Callable[[Sequence[Individual], Elite | None, GaSettings], Contest]] = {
-    "validated": Validation,
-    "racing": Race,
-    "carried": CarriedScore,
-}
+ELITE_RULES: dict[str, type[Contest]] = {"validated": Validation, "racing": Race, "carried": CarriedScore}

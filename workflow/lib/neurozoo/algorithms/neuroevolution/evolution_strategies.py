@@ -1,148 +1,103 @@
 """Evolution strategies: Salimans et al. 2017 (arXiv:1703.03864), in the form published with Such et al. 2017."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
+from typing_extensions import override
 
-from neurozoo.algorithms.neuroevolution.base import Batch, Solution, Starts
-from neurozoo.algorithms.neuroevolution.cutoff import EpisodeCutoff
+from neurozoo.algorithms.neuroevolution.base import Algorithm, Batch, Solution
 from neurozoo.algorithms.neuroevolution.observation_statistics import ObservationStatistics
-from neurozoo.algorithms.neuroevolution.ranks import TiedRanks, centered_ranks
-from neurozoo.algorithms.neuroevolution.schedules import Schedule
-from neurozoo.algorithms.neuroevolution.search_distribution import SearchDistribution
-from neurozoo.algorithms.neuroevolution.settings import EsSettings
-from neurozoo.environments.protocols import Protocol
+from neurozoo.algorithms.neuroevolution.search_distribution import SearchDistribution, centered_ranks
+from neurozoo.algorithms.neuroevolution.settings import EsSettings, GradientSettings
 from neurozoo.evaluation import EpisodeResult
 from neurozoo.genomes.genome import Genome, decode
-from neurozoo.networks.description import Layout
-from neurozoo.randomness import Entropy, Purpose, generator
+from neurozoo.randomness import Purpose, generator
 from neurozoo.records.published_log import ES_FIELDS
 
+AnyGradientSettings = TypeVar("AnyGradientSettings", bound=GradientSettings)
 
-class EvolutionStrategy:
+
+class GradientSearch(Algorithm[AnyGradientSettings]):
+    """What evolution strategies share: mirrored pairs of perturbed weights, and tests of the weights."""
+
+    _phase: str
+    _agent: SearchDistribution  # that moves in this generation
+
+    @override
+    def _start_generation(self) -> None:
+        super()._start_generation()
+        random = generator(self._entropy, Purpose.OFFSPRING, self.iteration)
+        self._indices = random.integers(self._num_indices, size=self.settings.population_size // 2)
+
+    def _random_agent(self, *address: int) -> SearchDistribution:
+        """Draws initial weights, those of a genome without mutations."""
+        index = int(generator(self._entropy, Purpose.INITIAL_WEIGHTS, *address).integers(self._num_indices))
+        noise = self._noise[index : index + self._layout.parameter_count]
+        return SearchDistribution(self._layout.initialise(noise), settings=self.settings)
+
+    def _perturbed(self) -> Batch:
+        genomes = self._agent.perturbed(self._indices, power=self._power)
+        episodes = (
+            self._episode(genome, Purpose.POPULATION_EPISODE, self.iteration, individual)
+            for individual, genome in enumerate(genomes)
+        )
+        return Batch(self._phase, (self._agent.genome,), tuple(episodes))
+
+    def _played(self, purpose: Purpose, count: int, *, is_counted: bool) -> Batch:
+        genome = self._agent.genome
+        episodes = tuple(self._episode(genome, purpose, self.iteration, repeat) for repeat in range(count))
+        return Batch(self._phase, (genome,), episodes, is_counted)
+
+    def _follow(self, fitness: np.ndarray) -> dict[str, float]:
+        return self._agent.follow(fitness, indices=self._indices, noise=self._noise, threads=self.threads)
+
+
+class EvolutionStrategy(GradientSearch[EsSettings]):
     """One set of weights that climbs the mean score of its perturbations.
 
     One generation has two phases of `ask` and `tell`. First, mirrored pairs of perturbed weights play one episode each;
     their scores give the step. Then the new weights play test episodes, which select nothing and which no budget
-    counts. Before the first generation the initial weights are tested, too.
+    counts. Before the first generation the initial weights are tested, too. A genome in `start` holds initial weights.
 
     Deviations from the published code are listed in `docs/es.md`.
-
-    Args:
-        settings: The settings.
-        entropy: What random numbers depend on besides their address; see `run_entropy`.
-        layout: The network.
-        noise: The noise table.
-        protocol: How episodes are played.
-        start: A genome with the initial weights; none for random ones.
-
-    Attributes:
-        threads: Threads that add up the gradient, which does not depend on their number.
 
     Source: Salimans et al. 2017, arXiv:1703.03864; Such et al. 2017, arXiv:1712.06567, and the published code.
     """
 
     fields = ES_FIELDS
-    behaviour = "none"
-    threads = 1
 
-    def __init__(
-        self,
-        settings: EsSettings,
-        *,
-        entropy: Entropy,
-        layout: Layout,
-        noise: np.ndarray,
-        protocol: Protocol,
-        start: Sequence[Genome] = (),
-    ) -> None:
-        self.settings = settings
-        self._entropy = entropy
-        self._starts = Starts(self._entropy, protocol, action_noise=settings.action_noise)
+    @override
+    def _begin(self, start: Sequence[Genome]) -> None:
         self._statistics: ObservationStatistics | None = None
-        if layout.needs_statistics:
-            self._statistics = ObservationStatistics(layout.observation_shape, share=settings.observation_statistics)
+        if self._layout.needs_statistics:
+            shape = self._layout.observation_shape
+            self._statistics = ObservationStatistics(shape, share=self.settings.observation_statistics)
             self.behaviour = "observation_sums"
-        self._noise = noise
-        self._last_index = len(noise) - layout.parameter_count
-        self._schedule = Schedule.from_setting(settings.mutation_power)
-        self._cutoff = EpisodeCutoff.from_setting(settings.episode_cutoff_mode)
-        self.iteration = 0  # finished generations
-        self.steps = 0
-        self.frames = 0
-        self.best: Solution | None = None
-        self._initial: dict[str, float] | None = None  # scores of the initial weights
-        theta = (
-            decode(start[0], noise=noise, layout=layout)
-            if start
-            else initial_theta(self._entropy, layout=layout, noise=noise)
-        )
-        self._agent = SearchDistribution(theta, settings=settings)
-        self._start_generation()
+            self.reference = self._statistics.reference
+        self._initial: dict[str, float] = {}  # scores of the initial weights
+        if start:
+            theta = decode(start[0], noise=self._noise, layout=self._layout)
+            self._agent = SearchDistribution(theta, settings=self.settings)
+        else:
+            self._agent = self._random_agent()
 
+    @override
     def _start_generation(self) -> None:
+        super()._start_generation()
         self._phase = "population" if self._initial else "initial"
-        self._power = self._schedule.value(iteration=self.iteration, steps=self.steps, frames=self.frames)
-        random = generator(self._entropy, Purpose.OFFSPRING, self.iteration)
-        self._indices = random.integers(self._last_index + 1, size=self.settings.population_size // 2)
-        self._fields: dict[str, object] = {}
 
-    @property
-    def reference(self) -> np.ndarray | None:
-        """Mean and standard deviation of observations; they change after each population."""
-        return self._statistics.reference if self._statistics else None
-
-    @property
-    def is_done(self) -> bool:
-        """Whether the budget of frames is spent; read only between generations."""
-        return self.frames >= self.settings.frames
-
+    @override
     def ask(self) -> Batch:
-        """Returns the episodes of the current phase; a second call returns the same."""
         if self._phase == "population":
-            genomes = self._agent.perturbed(self._indices, power=self._power)
-            return Batch(
-                self._phase,
-                (self._agent.genome,),
-                tuple(
-                    self._starts.episode(
-                        genome, Purpose.POPULATION_EPISODE, self.iteration, individual, cutoff=self._cutoff.limit
-                    )
-                    for individual, genome in enumerate(genomes)
-                ),
-            )
+            return self._perturbed()
         purpose = Purpose.INITIAL_EPISODE if self._phase == "initial" else Purpose.TEST_EPISODE
-        return Batch(
-            self._phase,
-            (self._agent.genome,),
-            tuple(
-                self._starts.episode(
-                    self._agent.genome, purpose, self.iteration, repeat, cutoff=self.settings.test_cutoff
-                )
-                for repeat in range(self.settings.num_test_episodes)
-            ),
-            is_counted=False,
-        )
+        return self._played(purpose, self.settings.num_test_episodes, is_counted=False)
 
+    @override
     def tell(self, results: Sequence[EpisodeResult]) -> dict[str, object] | None:
-        """Takes the results of the last `ask`, in its order.
-
-        Returns:
-            None, or after the test episodes the report of the generation: the standard keys `frames`, `score`,
-            `score_episodes`, `test_score` and `test_episodes`, the published fields, without times, and `Norm`,
-            `GradNorm` and `UpdateRatio` as in the distributed code.
-        """
-        count = self.settings.population_size if self._phase == "population" else self.settings.num_test_episodes
-        if len(results) != count:
-            raise ValueError(f"{count} results were expected, but {len(results)} came")
         if self._phase == "initial":
-            scores = [result.score for result in results]
-            self._initial = {
-                "InitialRewMax": float(max(scores)),
-                "InitialRewMean": float(np.mean(scores)),
-                "InitialRewMedian": float(np.median(scores)),
-            }
+            self._initial = _statistics_of(results, "InitialRew")
             self._phase = "population"
             return None
         if self._phase == "population":
@@ -154,30 +109,27 @@ class EvolutionStrategy:
         return report
 
     def _tell_population(self, results: Sequence[EpisodeResult]) -> None:
-        fitness = processed(results, self.settings.return_proc_mode, ties=self.settings.tied_ranks)
-        scores = [result.score for result in results]
+        mode = self.settings.return_proc_mode
+        values = np.array([r.score if mode == "centered_rank" else r.sign_score for r in results])
+        fitness = values.astype(np.float32) if mode == "sign" else centered_ranks(values, ties=self.settings.tied_ranks)
         steps = sum(result.steps for result in results)
-        self.steps += steps
-        self.frames += sum(result.frames for result in results)
-        limit = self._cutoff.limit
+        self._count(results)
         self._fields |= {
             "MutationPower": self._power,
-            "TimestepLimitPerEpisode": limit,
-            "PopulationEpRewMax": float(max(scores)),
-            "PopulationEpRewMean": float(np.mean(scores)),
-            "PopulationEpRewMedian": float(np.median(scores)),
-            "PopulationEpCount": len(scores),
+            "TimestepLimitPerEpisode": self._cutoff.limit,
+            **_statistics_of(results, "PopulationEpRew"),
+            "PopulationEpCount": len(results),
             "PopulationTimesteps": steps,
             "TimestepsThisIter": steps,
             "TimestepsComputed": self.steps,
             "TimestepsSoFar": self.steps,
-            **self._agent.follow(fitness, indices=self._indices, noise=self._noise, threads=self.threads),
+            **self._follow(fitness),  # `Norm`, `GradNorm` and `UpdateRatio` as in the distributed code
         }
         if self._statistics:
             self._statistics.add(results, generator(self._entropy, Purpose.OBSERVATION_STATISTICS, self.iteration))
             self._fields["ObCount"] = self._statistics.count
-        share_at_limit = 0.0 if limit is None else float(np.mean([result.steps >= limit for result in results]))
-        self._cutoff = self._cutoff.after(share_at_limit)
+            self.reference = self._statistics.reference
+        self._cutoff = self._cutoff.after(self._share_at_limit(results))
 
     def _tell_test(self, results: Sequence[EpisodeResult]) -> dict[str, object]:
         scores = [result.score for result in results]
@@ -196,72 +148,30 @@ class EvolutionStrategy:
             "TestRewMedian": float(np.median(scores)),
             "TestEpCount": len(results),
             "TestEpLenSum": sum(result.steps for result in results),
-            **(self._initial or {}),
+            **self._initial,
         }
 
+    @override
     def get_state(self) -> dict:
-        """Returns what the next generation depends on, as plain JSON; only between generations."""
-        return {
-            "iteration": self.iteration,
-            "steps": self.steps,
-            "frames": self.frames,
-            "cutoff_limit": self._cutoff.limit,
-            "initial": self._initial,
-            "test_score": self.best and self.best.test_score,
-            "agent": self._agent.get_state(),
-            **({"observations": self._statistics.get_state()} if self._statistics else {}),
-        }
+        observations = {"observations": {"count": self._statistics.count}} if self._statistics else {}
+        return {**super().get_state(), "initial": self._initial, "agent": self._agent.get_state(), **observations}
 
+    @override
     def get_arrays(self) -> dict[str, np.ndarray]:
-        """Returns the weights and the optimizer's slots, such as `theta-00012`; float32, shape (parameters,)."""
         sums = {f"observations-{self.iteration:05}": self._statistics.sums} if self._statistics else {}
         return {**self._agent.get_arrays(), **sums}
 
-    def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `get_state` and `get_arrays` returned, as if there had been no interruption.
-
-        Raises:
-            LookupError, TypeError, ValueError: `state` is something else.
-        """
-        self.iteration, self.steps, self.frames = state["iteration"], state["steps"], state["frames"]
-        self._cutoff = replace(self._cutoff, limit=state["cutoff_limit"])
-        self._initial = state["initial"] and dict(state["initial"])
+    @override
+    def _restore(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> Genome:
+        self._initial = dict(state["initial"])
         self._agent.set_state(state["agent"], arrays)
         if self._statistics:
-            self._statistics.set_state(state["observations"], arrays[f"observations-{self.iteration:05}"])
-        self.best = None
-        if state["test_score"] is not None:
-            self.best = Solution(self._agent.genome, None, state["test_score"], self.iteration, self.frames)
-        self._start_generation()
+            self._statistics.count = state["observations"]["count"]
+            self._statistics.sums = arrays[f"observations-{self.iteration:05}"]
+            self.reference = self._statistics.reference
+        return self._agent.genome
 
 
-def initial_theta(entropy: Entropy, *address: int, layout: Layout, noise: np.ndarray) -> np.ndarray:
-    """Draws the initial weights of a run: those of a genome without mutations.
-
-    Args:
-        entropy: See `run_entropy`.
-        address: Number of the agent, if there are several.
-        layout: The network.
-        noise: The noise table.
-    """
-    random = generator(entropy, Purpose.INITIAL_WEIGHTS, *address)
-    index = int(random.integers(len(noise) - layout.parameter_count + 1))
-    return layout.initialise(noise[index : index + layout.parameter_count])
-
-
-def processed(results: Sequence[EpisodeResult], mode: str, *, ties: TiedRanks = "order") -> np.ndarray:
-    """Returns the fitness of the perturbed weights, which weights the gradient.
-
-    Args:
-        results: One episode each.
-        mode: `centered_rank`: ranks of the scores. `sign`: sums of the signs of the rewards. `centered_sign_rank`:
-            ranks of these sums.
-        ties: Ranks of equal scores, see `centered_ranks`.
-
-    Returns:
-        float32, shape (results,).
-    """
-    if mode == "centered_rank":
-        return centered_ranks(np.array([result.score for result in results]), ties=ties)
-    signs = np.array([result.sign_score for result in results], np.float32)
-    return signs if mode == "sign" else centered_ranks(signs, ties=ties)
+def _statistics_of(results: Sequence[EpisodeResult], name: str) -> dict[str, float]:
+    scores = [result.score for result in results]
+    return {f"{name}Max": max(scores), f"{name}Mean": float(np.mean(scores)), f"{name}Median": float(np.median(scores))}

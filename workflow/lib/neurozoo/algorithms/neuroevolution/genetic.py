@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from typing_extensions import override
+
 from neurozoo.algorithms.neuroevolution.base import Batch
 from neurozoo.algorithms.neuroevolution.elites import Contest, Individual
 from neurozoo.algorithms.neuroevolution.genetic_search import STAGE_FIELDS, GeneticSearch, with_elite
@@ -23,40 +25,35 @@ class GeneticAlgorithm(GeneticSearch):
     Source: Such et al. 2017, arXiv:1712.06567, and the published code.
     """
 
+    @override
     def _start_generation(self) -> None:
         super()._start_generation()
         size = self.settings.population_size
         self._offspring = tuple(self._child(self._parents, self.iteration, place) for place in range(size))
 
+    @override
     def ask(self) -> Batch:
-        """Returns the episodes of the current phase; a second call returns the same."""
         parents = [genome for genome, _ in self._parents]
         if self._elite:
             parents.append(self._elite.individual.genome)
         if self._contest is None:
-            phase = "population"
-            episodes = [
-                self._episode(genome, Purpose.POPULATION_EPISODE, individual, 0)
-                for individual, (genome, _) in enumerate(self._offspring)
-            ]
+            phase, address = "population", (Purpose.POPULATION_EPISODE, self.iteration)
+            genomes = enumerate(genome for genome, _ in self._offspring)
+            episodes = [self._episode(genome, *address, individual, 0) for individual, genome in genomes]
         elif self._round:
             phase, episodes = self._round.phase, self._round_episodes(self._round)
         else:
             phase, episodes = "test", self._test_episodes(self._contest)
         return Batch(phase, tuple(dict.fromkeys(parents)), tuple(episodes), is_counted=phase != "test")
 
+    @override
     def tell(self, results: Sequence[EpisodeResult]) -> dict[str, object] | None:
-        """Takes the results of the last `ask`, in its order.
-
-        Returns:
-            None, or the report of the generation after the test episodes.
-        """
         if self._stages and (self._contest is None or self._round):  # tests count all levels
             results = self._stages.scored(results)
         if self._contest is None:
             self._contest = self._tell_population(results)
         elif self._round:
-            self._tell_contest(self._contest, self._round, results)
+            self._tell_contest(self._contest, results)
         else:
             report = self._tell_test(self._contest, results)
             self._start_generation()
@@ -69,13 +66,12 @@ class GeneticAlgorithm(GeneticSearch):
             Individual(genome, (self.iteration + 1, place), parent, result.score)
             for place, ((genome, parent), result) in enumerate(zip(self._offspring, results, strict=True))
         ]
-        ranked = sorted(population, key=lambda individual: -individual.fitness)  # stable
         self._count(results)
         if self._stages:
             self._stages.look_at(results)
             self._fields |= dict(zip(STAGE_FIELDS, (self._stages.stage, self._stages.share), strict=True))
-        self._describe_population(results)
-        return self._rule(ranked, self._elite, self.settings)
+        self._describe_population(results, limited=results)
+        return self._new_contest(sorted(population, key=lambda individual: -individual.fitness))  # stable
 
     def _tell_test(self, contest: Contest, results: Sequence[EpisodeResult]) -> dict[str, object]:
         parents = self._select_parents(contest)

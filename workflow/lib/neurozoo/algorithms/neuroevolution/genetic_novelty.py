@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from typing_extensions import override
 
 from neurozoo.algorithms.neuroevolution.elites import Birth, Contest, Individual
 from neurozoo.algorithms.neuroevolution.genetic import GeneticAlgorithm
 from neurozoo.algorithms.neuroevolution.novelty import Archive, behaviours_of, choose_behaviour, novelty
 from neurozoo.algorithms.neuroevolution.settings import GaNoveltySettings
-from neurozoo.environments.protocols import Protocol
 from neurozoo.evaluation import EpisodeResult
+from neurozoo.genomes.genome import Genome
 from neurozoo.randomness import Purpose, generator
 
 
@@ -25,24 +26,21 @@ class NoveltyGeneticAlgorithm(GeneticAlgorithm):
 
     settings: GaNoveltySettings
 
-    def _begin(self, protocol: Protocol) -> None:
-        self.behaviour = choose_behaviour(self.settings.behaviour, protocol=protocol)
+    @override
+    def _begin(self, start: Sequence[Genome]) -> None:
+        super()._begin(start)
+        self.behaviour = choose_behaviour(self.settings.behaviour, protocol=self._protocol)
+        self.fields += ("NoveltyMax", "NoveltyMean", "ArchiveSize")
         self._archive = Archive()
 
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """The fields of a report that the text log prints, in order."""
-        return (*super().fields, "NoveltyMax", "NoveltyMean", "ArchiveSize")
-
+    @override
     def _tell_population(self, results: Sequence[EpisodeResult]) -> Contest:
         behaviours = behaviours_of(results)
-        found = novelty(
-            behaviours, self._archive.behaviours, nearest=self.settings.num_neighbours, among_themselves=True
-        )
+        neighbours, nearest = self._archive.behaviours, self.settings.num_neighbours
+        found = novelty(behaviours, neighbours, nearest=nearest, among_themselves=True)
         contest = super()._tell_population(results)
-        self._novelty: dict[Birth, float] = {
-            (self.iteration + 1, place): float(value) for place, value in enumerate(found)
-        }
+        generation = self.iteration + 1
+        self._novelty: dict[Birth, float] = {(generation, place): float(value) for place, value in enumerate(found)}
         draws = generator(self._entropy, Purpose.ARCHIVE_CHOICE, self.iteration).random(len(behaviours))
         chosen = np.flatnonzero(draws < self.settings.archive_probability)
         self._archive.add([behaviours[place] for place in chosen])
@@ -53,24 +51,21 @@ class NoveltyGeneticAlgorithm(GeneticAlgorithm):
         }
         return contest
 
+    @override
     def _select_parents(self, contest: Contest) -> list[Individual]:
         offspring = [individual for individual in contest.ranked if individual.birth in self._novelty]
         by_novelty = sorted(offspring, key=lambda individual: -self._novelty[individual.birth])  # stable: then by score
         return by_novelty[: self.settings.selection_threshold]
 
+    @override
     def get_state(self) -> dict:
-        """Returns what the next generation depends on, as plain JSON; only between generations."""
         return {**super().get_state(), "archive": self._archive.get_state()}
 
+    @override
     def get_arrays(self) -> dict[str, np.ndarray]:
-        """Returns the genomes' blocks and the archive: behaviours that were added together, as `archive-00007`."""
         return {**super().get_arrays(), **self._archive.get_arrays()}
 
-    def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `get_state` and `get_arrays` returned, as if there had been no interruption.
-
-        Raises:
-            LookupError, TypeError, ValueError: `state` is something else.
-        """
+    @override
+    def _restore(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> Genome | None:
         self._archive.set_state(state["archive"], arrays)
-        super().set_state(state, arrays)
+        return super()._restore(state, arrays)

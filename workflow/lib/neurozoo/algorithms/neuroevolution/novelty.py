@@ -41,14 +41,9 @@ def choose_behaviour(setting: str | None, *, protocol: Protocol) -> str:
 
 
 def behaviours_of(results: Sequence[EpisodeResult]) -> list[np.ndarray]:
-    """Returns the behaviours of episodes.
-
-    Raises:
-        ValueError: One is missing or empty.
-    """
-    behaviours = [result.behaviour for result in results if result.behaviour is not None and len(result.behaviour)]
-    if len(behaviours) < len(results):
-        raise ValueError("Every episode should come with a behaviour of at least one row")
+    """Returns the behaviours of episodes, which the algorithm has asked for."""
+    behaviours = [result.behaviour for result in results if result.behaviour is not None]
+    assert len(behaviours) == len(results)
     return behaviours
 
 
@@ -61,17 +56,9 @@ def mean_behaviour(behaviours: Sequence[np.ndarray]) -> np.ndarray:
     Returns:
         Read-only, shape (most rows, width), of the same dtype: bytes are rounded (half to even).
     """
-    if len(behaviours) == 1:
-        mean = np.array(behaviours[0])
-    else:
-        rows = max(len(behaviour) for behaviour in behaviours)
-        total = np.zeros((rows, behaviours[0].shape[1]))
-        for behaviour in behaviours:
-            total[: len(behaviour)] += behaviour
-            total[len(behaviour) :] += behaviour[-1]
-        total /= len(behaviours)
-        dtype = behaviours[0].dtype
-        mean = (np.rint(total) if dtype == np.uint8 else total).astype(dtype)
+    rows, dtype = max(len(behaviour) for behaviour in behaviours), behaviours[0].dtype
+    total = sum(_padded(behaviours, 0, rows)) / len(behaviours)  # in order, so the same everywhere
+    mean = (np.rint(total) if dtype == np.uint8 else total).astype(dtype)
     mean.flags.writeable = False
     return mean
 
@@ -99,34 +86,34 @@ def distances(behaviours: Sequence[np.ndarray], others: Sequence[np.ndarray]) ->
 
 def _squares_of_bytes(behaviours: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> np.ndarray:
     # |x - y|^2 = |x|^2 + |y|^2 - 2 x y, some steps at a time, until both have ended; hence sorted by length.
+    # All numbers are whole and below 2^53, so no sum in float64 is rounded, whatever its order.
     lengths = [np.array([len(behaviour) for behaviour in side]) for side in (behaviours, others)]
     orders = [np.argsort(-length, kind="stable") for length in lengths]
     sides = [[side[i] for i in order] for side, order in zip((behaviours, others), orders, strict=True)]
     lengths = [length[order] for length, order in zip(lengths, orders, strict=True)]
-    # All numbers are whole and below 2^53, so no sum in float64 is rounded, whatever its order.
-    rows = (len(behaviours) + len(others)) * behaviours[0].shape[1]
-    steps = max(1, min(BYTES_AT_ONCE // rows, max(length[0] for length in lengths)))
+    most = max(length[0] for length in lengths)
+    steps = max(1, min(BYTES_AT_ONCE // ((len(behaviours) + len(others)) * behaviours[0].shape[1]), most))
     total = np.zeros((len(behaviours), len(others)))
-    for start in range(0, max(length[0] for length in lengths), steps):
+    for start in range(0, most, steps):
         running = [int((length > start).sum()) for length in lengths]
-        left, right = (_padded(side, start, steps) for side in sides)
+        left, right = (_padded(side, start, steps).reshape(len(side), -1) for side in sides)
         total[: running[0]] += _squares(left[: running[0]], right)
         total[running[0] :, : running[1]] += _squares(left[running[0] :], right[: running[1]])
-    longer = np.maximum.outer(*lengths)
     lasts = [np.array([behaviour[-1] for behaviour in side], np.float64) for side in sides]
-    total -= (-longer % steps) * _squares(*lasts)  # rows after the end of both
+    total -= (-np.maximum.outer(*lengths) % steps) * _squares(*lasts)  # rows after the end of both
     unsorted = np.empty_like(total)
     unsorted[np.ix_(*orders)] = total
     return unsorted
 
 
 def _padded(side: Sequence[np.ndarray], start: int, steps: int) -> np.ndarray:
+    """Returns some rows of all behaviours, padded with their last rows: float64, shape (behaviours, steps, width)."""
     rows = np.empty((len(side), steps, side[0].shape[1]))
     for row, behaviour in zip(rows, side, strict=True):
         part = behaviour[start : start + steps]
         row[: len(part)] = part
         row[len(part) :] = behaviour[-1]
-    return rows.reshape(len(side), -1)
+    return rows
 
 
 def _squares(left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -137,42 +124,35 @@ def _squares(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 def _products(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     # Tiles are so small that the linear algebra library starts no threads of its own. On a busy machine, these wait for
     # each other for longer than the product takes.
-    tiles = []
-    for side in (left, right):
-        tile = np.zeros((-(-len(side) // TILE), TILE, side.shape[1]))
-        tile.reshape(-1, side.shape[1])[: len(side)] = side
-        tiles.append(tile)
-    total = np.zeros((len(tiles[0]), TILE, len(tiles[1]), TILE))
+    first, second = (
+        np.pad(side, ((0, -len(side) % TILE), (0, 0))).reshape(-1, TILE, side.shape[1]) for side in (left, right)
+    )
+    total = np.zeros((len(first), TILE, len(second), TILE))
     for start in range(0, left.shape[1], DEPTH):
-        first, second = (tile[:, :, start : start + DEPTH] for tile in tiles)
-        total += (first[:, None] @ second[None].swapaxes(2, 3)).swapaxes(1, 2)
-    return total.reshape(len(tiles[0]) * TILE, len(tiles[1]) * TILE)[: len(left), : len(right)]
+        depth = slice(start, start + DEPTH)
+        total += (first[:, None, :, depth] @ second[None, :, :, depth].swapaxes(2, 3)).swapaxes(1, 2)
+    return total.reshape(len(first) * TILE, len(second) * TILE)[: len(left), : len(right)]
 
 
 def _squares_of_floats(behaviours: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> np.ndarray:
     rows = max(len(behaviour) for behaviour in (*behaviours, *others))
-    right, right_lengths = _stacked(others, rows), np.array([len(other) for other in others])
+
+    def columns(side: Sequence[np.ndarray]) -> np.ndarray:  # shape (width, behaviours, rows)
+        return np.ascontiguousarray(_padded(side, 0, rows).transpose(2, 0, 1))
+
+    right, right_lengths = columns(others), np.array([len(other) for other in others])
     together = max(1, DIFFERENCES_AT_ONCE // (right.shape[1] * rows))
     squares = []
     for start in range(0, len(behaviours), together):
         part = behaviours[start : start + together]
         total = sum(  # column by column: there are few
-            np.square(left[:, None] - column) for left, column in zip(_stacked(part, rows), right, strict=True)
+            np.square(left[:, None] - column) for left, column in zip(columns(part), right, strict=True)
         )
         if rows > 1:
             lengths = np.maximum.outer([len(behaviour) for behaviour in part], right_lengths)
             total[np.arange(rows) >= lengths[:, :, None]] = 0.0
         squares.append(total.sum(axis=2) if rows > 1 else total[:, :, 0])
     return np.concatenate(squares)
-
-
-def _stacked(side: Sequence[np.ndarray], rows: int) -> np.ndarray:
-    """Returns all behaviours, padded with their last rows: float64, shape (width, behaviours, rows)."""
-    stacked = np.empty((side[0].shape[1], len(side), rows))
-    for number, behaviour in enumerate(side):
-        stacked[:, number, : len(behaviour)] = behaviour.T
-        stacked[:, number, len(behaviour) :] = behaviour[-1][:, None]
-    return stacked
 
 
 def novelty(

@@ -4,7 +4,7 @@ Source: the published code of Salimans et al. 2017, arXiv:1703.03864, and of Suc
 (RunningStat).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,12 +17,10 @@ LEAST_VARIANCE = 0.01
 class ObservationStatistics:
     """Sums over the observations of some episodes of every population.
 
-    Args:
-        shape: (height, width, channels) of an observation.
-        share: Probability with which an episode enters the statistics.
+    An episode enters them with the probability `share`. An observation has the shape (height, width, channels).
 
     Attributes:
-        sums: Sums of the observations and of their squares: float64, shape (2, numbers).
+        sums: Of the observations and of their squares: float64, shape (2, numbers).
         count: Number of observations.
     """
 
@@ -34,12 +32,9 @@ class ObservationStatistics:
 
     def add(self, results: Sequence[EpisodeResult], random: np.random.Generator) -> None:
         """Adds the observations of some episodes, which `random` chooses."""
-        chosen = random.random(len(results)) < self._share
-        for result, is_chosen in zip(results, chosen, strict=True):
-            if is_chosen:
-                assert result.behaviour is not None  # the algorithm asks for the sums
-                self.sums = self.sums + result.behaviour  # a new array: the old one may be in a state
-                self.count += result.steps
+        for place in np.flatnonzero(random.random(len(results)) < self._share).tolist():
+            self.sums = self.sums + np.asarray(results[place].behaviour)  # a new array: the old one may be in a state
+            self.count += results[place].steps
 
     @property
     def reference(self) -> np.ndarray:
@@ -47,11 +42,3 @@ class ObservationStatistics:
         mean, square = self.sums / self.count
         deviation = np.sqrt(np.maximum(square - mean * mean, LEAST_VARIANCE))
         return np.stack([mean, deviation]).astype(np.float32).reshape(2, *self._shape)
-
-    def get_state(self) -> dict:
-        """Returns the state without `sums`, as plain JSON."""
-        return {"count": self.count}
-
-    def set_state(self, state: Mapping, sums: np.ndarray) -> None:
-        """Continues from `get_state` and `sums`."""
-        self.count, self.sums = float(state["count"]), sums

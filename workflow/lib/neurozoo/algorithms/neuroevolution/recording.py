@@ -3,7 +3,7 @@
 The files are written again, with the same bytes, when a killed run repeats a generation from its journal.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -39,37 +39,34 @@ class PopulationRecorder:
     def __init__(self, run_dir: Path, *, behaviour: str, game: str, algo: str) -> None:
         self._run_dir = run_dir
         self._names = {"behaviour": behaviour, "game": game, "algo": algo}
-        self._population: tuple[Batch, Sequence[EpisodeResult]] | None = None
-        self._agents: dict[str, EvaluatedAgent] = {}
+        self._seen: dict[str, tuple[Batch, Sequence[EpisodeResult]]] = {}  # by phase
 
     def see(self, batch: Batch, results: Sequence[EpisodeResult]) -> None:
-        """Remembers the population's episodes, and those of tests, whose mean stands for the tested agent."""
-        if any(result.behaviour is None for result in results):
-            return  # from a journal from before the setting was changed
-        if batch.phase == "population":
-            self._population = (batch, results)
-        elif batch.phase in ("initial", "test"):
-            name = "begins_with" if batch.phase == "initial" else "tested"
-            score = float(np.mean([result.score for result in results]))
-            self._agents[name] = EvaluatedAgent(self._points(results).mean(0), score)
+        """Remembers the episodes of a phase."""
+        if all(result.behaviour is not None for result in results):  # else the setting was changed after a kill
+            self._seen[batch.phase] = batch, results
 
     def _points(self, results: Sequence[EpisodeResult]) -> np.ndarray:
         """Describes each episode by one row: the last bytes of RAM, or the mean of its final positions."""
         rows = [np.asarray(result.behaviour, np.float32) for result in results]
         return np.stack([row[-1] if self._names["behaviour"] == "ram" else row.mean(0) for row in rows])
 
-    def write(self, generation: int) -> None:
-        """Writes the file of a generation, if its episodes are known.
+    def _agent(self, phase: str) -> EvaluatedAgent | None:
+        """Returns the mean of tests, which stands for the tested agent."""
+        if phase not in self._seen:
+            return None
+        results = self._seen[phase][1]
+        return EvaluatedAgent(self._points(results).mean(0), float(np.mean([result.score for result in results])))
 
-        Args:
-            generation: Its number, from 1.
+    def write(self, generation: int) -> None:
+        """Writes the file of a generation, from 1, if its episodes are known.
 
         Raises:
             NeurozooError: The disk is full.
         """
-        if self._population:
-            batch, results = self._population
-            places = {genome: place for place, genome in enumerate(batch.parents)}
+        if "population" in self._seen:
+            batch, results = self._seen["population"]
+            places: dict[Genome | None, int] = {genome: place for place, genome in enumerate(batch.parents)}
             genomes = [episode.genome for episode in batch.episodes]
             genes = [_gene(genome) for genome in genomes]
             population = Population(
@@ -80,21 +77,16 @@ class PopulationRecorder:
                 steps=np.array([result.steps for result in results], np.int64),
                 index=np.array([index for index, _ in genes], np.int64),
                 power=np.array([power for _, power in genes], np.float64),
-                parent=np.array([_place(genome, places) for genome in genomes], np.int32),
-                begins_with=self._agents.get("begins_with"),
-                tested=self._agents.get("tested"),
+                parent=np.array([places.get(genome.parent, -1) for genome in genomes], np.int32),
+                begins_with=self._agent("initial"),
+                tested=self._agent("test"),
             )
             write_population(self._run_dir, population)
-        self._population, self._agents = None, {}
+        self._seen = {}
 
 
 def _gene(genome: Genome) -> tuple[int, float]:
     """Returns the noise index and the power of the last mutation; the power is 0 for fresh weights."""
     if genome.mutations:
-        index, power = genome.mutations[-1]
-        return index, power
+        return genome.mutations[-1].index, genome.mutations[-1].power
     return genome.initial if isinstance(genome.initial, int) else -1, 0.0
-
-
-def _place(genome: Genome, places: Mapping[Genome, int]) -> int:
-    return places.get(genome.parent, -1) if genome.parent is not None else -1

@@ -10,6 +10,7 @@ from neurozoo.errors import NeurozooError, unknown_name
 PUBLISHED_TYPES = {"ConstantSchedule": "constant", "LinearSchedule": "linear", "ExponentialSchedule": "exponential"}
 PUBLISHED_KEYS = {"value": "initial", "initial_p": "initial", "final_p": "final", "schedule": "length"}
 PUBLISHED_FIELDS = {"timesteps_so_far": "steps"}
+FIELDS = ("iteration", "steps", "frames")
 
 
 @dataclass(frozen=True)
@@ -18,57 +19,36 @@ class Schedule:
 
     The published exponential schedule raised an error when called. Here it does what was meant: it is linear in the
     logarithm.
-
-    Attributes:
-        type: `constant`, `linear` or `exponential`.
-        initial: Value at the start.
-        final: Value at the end.
-        length: Where the end is, in units of `field`.
-        field: What the value depends on: `iteration` (generations), `steps` or `frames` so far.
     """
 
     type: Literal["constant", "linear", "exponential"]
     initial: float
     final: float
     length: float = 1.0
-    field: Literal["iteration", "steps", "frames"] = "iteration"
+    field: Literal["iteration", "steps", "frames"] = "iteration"  # generations, steps or frames so far
 
     @classmethod
     def from_setting(cls, setting: float | Mapping) -> "Schedule":
-        """Reads a bare number or a mapping, with our keys or with the published ones.
+        """Reads a number or a mapping with our keys or the published ones, which `MutationPower` has checked.
 
         Raises:
-            NeurozooError: An unknown type, field or key, or a value out of range.
+            NeurozooError: The type or field is unknown, or a key is missing.
         """
-        if isinstance(setting, (int, float)) and not isinstance(setting, bool):
-            setting = {"type": "constant", "initial": setting}
         if not isinstance(setting, Mapping):
-            raise NeurozooError(f"A schedule is a number or a mapping with a type, but {setting!r} came.")
+            return cls("constant", float(setting), float(setting))
         values = {PUBLISHED_KEYS.get(key, key): value for key, value in setting.items()}
-        values["type"] = PUBLISHED_TYPES.get(str(values.get("type")), values.get("type"))
-        values["field"] = PUBLISHED_FIELDS.get(str(values.get("field")), values.get("field", "iteration"))
-        for kind, name, allowed in (
-            ("schedule type", values["type"], ("constant", "linear", "exponential")),
-            ("schedule field", values["field"], ("iteration", "steps", "frames")),
-            *(("schedule key", key, tuple(cls.__dataclass_fields__)) for key in values),
-        ):
-            if name not in allowed:
-                raise unknown_name(kind, name, allowed)
-        if values["type"] == "constant" and "initial" in values:
+        values["type"] = kind = PUBLISHED_TYPES.get(values.get("type", ""), values.get("type"))
+        values["field"] = field = PUBLISHED_FIELDS.get(values.get("field", ""), values.get("field", "iteration"))
+        if kind not in PUBLISHED_TYPES.values():
+            raise unknown_name("schedule type", str(kind), PUBLISHED_TYPES.values())
+        if field not in FIELDS:
+            raise unknown_name("schedule field", field, FIELDS)
+        if kind == "constant" and "initial" in values:
             values |= {"final": values["initial"], "length": 1.0}
-        missing = {"initial", "final"} - set(values)
-        if missing or (values["type"] != "constant" and "length" not in values):
-            raise NeurozooError(
-                f"A {values['type']} schedule needs initial, final and length, but {dict(setting)} came."
-            )
-        for key in ("initial", "final", "length"):
-            number = values[key]
-            if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 < number < math.inf:
-                raise NeurozooError(
-                    f"A schedule's initial, final and length should be numbers above 0, but {dict(setting)} came."
-                )
-            values[key] = float(number)
-        return cls(**values)
+        numbers = ("initial", "final", "length")
+        if not values.keys() >= set(numbers):
+            raise NeurozooError(f"A {kind} schedule needs initial, final and length, but {dict(setting)} came.")
+        return cls(**{**values, **{name: float(values[name]) for name in numbers}})
 
     def value(self, *, iteration: int, steps: int, frames: int) -> float:
         """Returns the value at a point of the run."""

@@ -1,15 +1,22 @@
 """The session of a neuroevolution run: an algorithm asks for episodes, an evaluator plays them."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from neurozoo.algorithms.neuroevolution.algorithms import ALGORITHMS
 from neurozoo.algorithms.neuroevolution.base import Algorithm, Batch
+from neurozoo.algorithms.neuroevolution.evolution_strategies import EvolutionStrategy
+from neurozoo.algorithms.neuroevolution.genetic import GeneticAlgorithm
+from neurozoo.algorithms.neuroevolution.genetic_novelty import NoveltyGeneticAlgorithm
+from neurozoo.algorithms.neuroevolution.novelty_search import (
+    AdaptiveNoveltyStrategy,
+    NoveltyRewardStrategy,
+    NoveltyStrategy,
+)
 from neurozoo.algorithms.neuroevolution.order import LongestFirst
 from neurozoo.algorithms.neuroevolution.recording import PopulationRecorder, recorded_behaviour
 from neurozoo.algorithms.neuroevolution.settings import EvolutionSettings
@@ -26,6 +33,15 @@ from neurozoo.genomes.noise_table import open_noise_table
 from neurozoo.records.elite_lines import elite_line, elite_tail
 from neurozoo.records.published_log import ELITE_GENOME
 
+ALGORITHMS: dict[str, type[Algorithm[Any]]] = {
+    "ga": GeneticAlgorithm,
+    "rs": GeneticAlgorithm,  # without parents
+    "es": EvolutionStrategy,
+    "ns_es": NoveltyStrategy,
+    "nsr_es": NoveltyRewardStrategy,
+    "nsra_es": AdaptiveNoveltyStrategy,
+    "ga_ns": NoveltyGeneticAlgorithm,
+}
 POLL = 0.2  # seconds to wait for results between two checks for signals
 
 
@@ -36,7 +52,7 @@ class EvolutionSession:
         NeurozooError: Game, protocol, engine, network or noise table do not fit together.
     """
 
-    ALGORITHMS: ClassVar[Mapping[str, Callable[..., Any]]] = ALGORITHMS
+    ALGORITHMS: ClassVar = ALGORITHMS
 
     def __init__(self, context: RunContext) -> None:
         settings = context.settings
@@ -52,14 +68,13 @@ class EvolutionSession:
                 f"but {context.noise} has {len(self._noise):,}."
             )
         self._start = self._read_start()
-        given = {"start": self._start.genomes} if self._start else {}
-        self._algorithm: Algorithm = self.ALGORITHMS[context.algo](
+        self._algorithm: Algorithm[Any] = self.ALGORITHMS[context.algo](
             settings,
             entropy=context.entropy,
             layout=self._layout,
             noise=self._noise,
             protocol=self._protocol,
-            **given,
+            start=self._start.genomes if self._start else (),
         )
         self._algorithm.threads = context.threads
         if self._layout.needs_statistics and self._algorithm.reference is None:
@@ -77,7 +92,7 @@ class EvolutionSession:
         self._reference: np.ndarray | None = None
         self._order = LongestFirst()
         self._is_between_generations = True
-        self._printed_elite: Any = None  # genome as JSON, in the text log, since this process has begun to write it
+        self._printed_elite: list | None = None  # the last genome in this process's text log, as JSON
         self.identity = {"noise_values": len(self._noise), **(self._start.identity if self._start else {})}
         self.announcements = [f"Number of parameters: {self._layout.parameter_count}"]
         if self._start:
@@ -171,8 +186,22 @@ class EvolutionSession:
         return self._make_report(record)
 
     def _make_report(self, record: Mapping[str, Any]) -> Report:
-        elite, self._printed_elite = self._printed_elite, record.get(ELITE_GENOME)
-        return make_report(record, elite_before=elite)
+        printed, notes = {}, []
+        if (elite := record.get(ELITE_GENOME)) is not None:  # as it differs from the last one
+            printed, notes = {ELITE_GENOME: elite_tail(elite)}, [elite_line(elite, self._printed_elite)]
+            self._printed_elite = elite
+        standard = ("frames", "score", "score_episodes", "test_score", "test_episodes", "Iteration")
+        return Report(
+            iteration=record["Iteration"],
+            progress=record["frames"],
+            score=record["score"],
+            test_score=record["test_score"],
+            score_episodes=record["score_episodes"],
+            test_episodes=record["test_episodes"],
+            fields={name: value for name, value in record.items() if name not in standard},
+            printed=printed,
+            notes=notes,
+        )
 
     def state(self) -> tuple[dict, dict[str, np.ndarray]] | None:
         """Returns the algorithm's state between generations; within a generation, the journal holds the results."""
@@ -211,51 +240,24 @@ class EvolutionSession:
             self._evaluator.pin(self._order.genomes(batch.parents))
             self._evaluator.submit(self._order.episodes(open_episodes))
         begin = time.monotonic()
+        news: Mapping[int, EpisodeResult] = {}
         try:
-            self._tell(watch, batch, {}, done=len(results))
-            while len(results) < len(batch.episodes):
+            while True:
+                watch.advanced(
+                    sum(result.frames for result in news.values()) if batch.is_counted else 0,
+                    steps=sum(result.steps for result in news.values()),
+                    phase=batch.phase,
+                    done=len(results),
+                    total=len(batch.episodes),
+                    is_news=bool(news),
+                )
+                if len(results) == len(batch.episodes):
+                    break
                 news = self._evaluator.receive(timeout=POLL)
                 watch.journal(generation, batch.phase, news, is_counted=batch.is_counted)
                 results |= news
-                self._tell(watch, batch, news, done=len(results))
         finally:
             watch.spent(playing=time.monotonic() - begin)
         played = [results[number] for number in range(len(batch.episodes))]
         self._order.learn(generation, batch.episodes, played)
         return played
-
-    @staticmethod
-    def _tell(watch: Watch, batch: Batch, news: Mapping[int, EpisodeResult], *, done: int) -> None:
-        watch.advanced(
-            sum(result.frames for result in news.values()) if batch.is_counted else 0,
-            steps=sum(result.steps for result in news.values()),
-            phase=batch.phase,
-            done=done,
-            total=len(batch.episodes),
-            is_news=bool(news),
-        )
-
-
-def make_report(record: Mapping[str, Any], *, elite_before: list | None) -> Report:
-    """Turns a generation's published record into a report.
-
-    Args:
-        record: What `Algorithm.tell` returned.
-        elite_before: The genome of the elite in the report before, as JSON; None to print the elite's whole genome.
-    """
-    standard = ("frames", "score", "score_episodes", "test_score", "test_episodes", "Iteration")
-    printed, notes = {}, []
-    if ELITE_GENOME in record:
-        elite = record[ELITE_GENOME]
-        printed, notes = {ELITE_GENOME: elite_tail(elite)}, [elite_line(elite, elite_before)]
-    return Report(
-        iteration=record["Iteration"],
-        progress=record["frames"],
-        score=record["score"],
-        test_score=record["test_score"],
-        score_episodes=record.get("score_episodes"),
-        test_episodes=record.get("test_episodes"),
-        fields={name: value for name, value in record.items() if name not in standard},
-        printed=printed,
-        notes=notes,
-    )

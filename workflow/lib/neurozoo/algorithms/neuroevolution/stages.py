@@ -15,13 +15,12 @@ from neurozoo.evaluation import EpisodeResult
 RULES = RiverRules()  # those of the op
 
 
-def levels_solved(behaviour: np.ndarray) -> np.ndarray:
+def levels_solved(result: EpisodeResult) -> np.ndarray:
     """Returns the number of levels that each attempt of an episode solved under fixed rules: int64, shape (attempts,).
 
-    Args:
-        behaviour: The final position: (column, row, level) at the end of each attempt.
+    Its behaviour is the final position: (column, row, level) at the end of each attempt.
     """
-    column, row, level = np.asarray(behaviour, np.int64).reshape(-1, 3).T
+    column, row, level = np.asarray(result.behaviour, np.int64).reshape(-1, 3).T
     # An attempt ends on the resource only if it was that of the last level.
     is_complete = (column == resource_column(RULES.max_width)) & (row == RESOURCE_ROW) & (level == RULES.max_width)
     return level + is_complete
@@ -33,13 +32,10 @@ class Stages:
     An episode is played as always, and its score is cut: levels beyond the stage do not count. Because every world
     depends only on seed, attempt and width, this is the score of an episode without these levels.
 
-    Args:
-        threshold: Share of the population's attempts that have to solve all levels of a stage before the next one
-            begins.
-
     Attributes:
         stage: Width of the widest river that counts.
-        share: Share of the last population's attempts that solved all levels of the stage.
+        share: Share of the last population's attempts that solved all levels of the stage; `threshold` is what it takes
+            to begin the next one.
     """
 
     def __init__(self, threshold: float) -> None:
@@ -49,11 +45,12 @@ class Stages:
 
     def scored(self, results: Sequence[EpisodeResult]) -> list[EpisodeResult]:
         """Returns the results with the scores of this stage."""
-        return [replace(result, score=float(np.minimum(_levels(result), self.stage + 1).sum())) for result in results]
+        levels = [np.minimum(levels_solved(result), self.stage + 1) for result in results]
+        return [replace(result, score=float(found.sum())) for result, found in zip(results, levels, strict=True)]
 
     def look_at(self, population: Sequence[EpisodeResult]) -> None:
         """Computes the share of the population's attempts that solved the stage; attempts that never began did not."""
-        solved = sum(int((_levels(result) > self.stage).sum()) for result in population)
+        solved = sum(int((levels_solved(result) > self.stage).sum()) for result in population)
         self.share = solved / (len(population) * RULES.attempts)
 
     def advance(self) -> bool:
@@ -61,8 +58,3 @@ class Stages:
         begins = self.share >= self._threshold and self.stage < RULES.max_width
         self.stage += begins
         return begins
-
-
-def _levels(result: EpisodeResult) -> np.ndarray:
-    assert result.behaviour is not None  # the algorithm asks for final positions
-    return levels_solved(result.behaviour)

@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -33,17 +32,11 @@ _CHOICES = ("action_set", "observation", "start_state")
 
 @dataclass(frozen=True)
 class Start:
-    """What a run starts from.
+    """What a run starts from."""
 
-    Attributes:
-        source: The file or folder, as the setting names it.
-        sha256: Hash of the file that was read.
-        genomes: A population, best first; or a single genome, which may consist of weights.
-    """
-
-    source: str
-    sha256: str
-    genomes: tuple[Genome, ...]
+    source: str  # the file or folder, as the setting names it
+    sha256: str  # hash of the file that was read
+    genomes: tuple[Genome, ...]  # a population, best first; or a single genome, which may consist of weights
 
     @property
     def identity(self) -> dict[str, object]:
@@ -53,28 +46,23 @@ class Start:
 
 @dataclass(frozen=True)
 class Fit:
-    """The network and the noise table of a run, which what starts it has to fit.
-
-    Attributes:
-        model: Name of the network.
-        layout: The network.
-        noise_values: Size of the noise table.
-    """
+    """The network and the noise table of a run, which what starts it has to fit."""
 
     model: str
     layout: Layout
-    noise_values: int
+    noise_values: int  # size of the noise table
 
-    def check(self, source: object, facts: Mapping[str, Any]) -> None:
-        """Checks what a file says about its genomes; it need not say anything.
+    def check(self, source: object, genomes: Sequence[Genome], facts: Mapping[str, Any]) -> None:
+        """Checks genomes, and what a file says about them; it need not say anything.
 
         Args:
             source: The file.
+            genomes: Its genomes.
             facts: What it says: `model`, `architecture`, `parameters`, `noise_values`; or `game` and `protocol`, which
                 with the network give the number of parameters.
 
         Raises:
-            NeurozooError: It says something else than the run needs.
+            NeurozooError: They do not fit.
         """
         model = facts.get("model")
         if model is not None and get_network(model).name != self.model:
@@ -87,38 +75,32 @@ class Fit:
                 f"{source} holds weights of another network {self.model!r} than networks/catalogue.py describes here. "
                 "If it was edited, undo that and give the new network a name of its own; or start from another file."
             )
-        parameters = facts.get("parameters")
-        if parameters is None and facts.get("game") is not None and facts.get("protocol") is not None:
-            choices = {name: facts.get(name) or None for name in _CHOICES}
-            played = protocol_of(facts["game"], facts["protocol"], **choices)
-            parameters = layout_of(facts["game"], self.model, played).parameter_count
-        if parameters is not None and parameters != self.layout.parameter_count:
-            raise NeurozooError(
-                f"{source} holds weights of {_counted(parameters)} parameters, but {self.model!r} with "
-                f"{self.layout.num_actions} outputs has {self.layout.parameter_count:,} here. Take the same "
-                "observations and the same set of actions as there."
-            )
+        given = {len(genome.initial.theta) for genome in genomes if isinstance(genome.initial, Weights)}
+        for parameters in (self._parameters(facts), *given):
+            if parameters not in (None, self.layout.parameter_count):
+                raise NeurozooError(
+                    f"{source} holds weights of {_counted(parameters)} parameters, but {self.model!r} with "
+                    f"{self.layout.num_actions} outputs has {self.layout.parameter_count:,} here. Take the same "
+                    "observations and the same set of actions as there."
+                )
         values = facts.get("noise_values")
-        if values is not None and values != self.noise_values:
+        if values not in (None, self.noise_values):
             raise NeurozooError(
                 f"{source} holds genomes of a noise table of {_counted(values)} values, but the table of this run has "
                 f"{self.noise_values:,}. Give this run the same table (--noise)."
             )
-
-    def check_genomes(self, source: object, genomes: Sequence[Genome]) -> None:
-        """Checks that genomes stay within the noise table, and weights have the right number.
-
-        Raises:
-            NeurozooError: One does not.
-        """
-        count = self.layout.parameter_count
         for genome in genomes:
-            if isinstance(genome.initial, Weights) and len(genome.initial.theta) != count:
-                self.check(source, {"parameters": len(genome.initial.theta)})
             try:
-                check_genome(genome, parameters=count, table_size=self.noise_values)
+                check_genome(genome, parameters=self.layout.parameter_count, table_size=self.noise_values)
             except NeurozooError as error:
                 raise NeurozooError(f"{source}: {error}") from error
+
+    def _parameters(self, facts: Mapping[str, Any]) -> object:
+        if facts.get("parameters") is not None or facts.get("game") is None or facts.get("protocol") is None:
+            return facts.get("parameters")
+        choices = {name: facts.get(name) or None for name in _CHOICES}
+        played = protocol_of(facts["game"], facts["protocol"], **choices)
+        return layout_of(facts["game"], self.model, played).parameter_count
 
 
 def _counted(value: object) -> str:
@@ -128,11 +110,7 @@ def _counted(value: object) -> str:
 def read_start(source: str, fit: Fit, *, state_dir: Path | None, kind: str) -> Start:
     """Returns what a run starts from: its own copy if it continues, or else the source.
 
-    Args:
-        source: The setting.
-        fit: What it has to fit.
-        state_dir: Folder of the run's state; None for a run that starts now.
-        kind: What the source holds: a `population` or `weights`.
+    `kind` is what the source holds, a `population` or `weights`; `state_dir` is None for a run that starts now.
 
     Raises:
         NeurozooError: The source is missing, damaged or does not fit.
@@ -180,7 +158,7 @@ def read_population(source: str, fit: Fit) -> Start:
         source: The folder of a run, or a file: its `state/state.json`; an object with `population`, a list of genomes
             or of objects with `genome` and `score`, and optionally `model`, `parameters`, `game`, `protocol` and
             `noise_values`; or anything that `parse_genome` reads.
-        fit: What the genomes have to fit.
+        fit: What they have to fit.
 
     Raises:
         NeurozooError: The source is missing, holds no population, or does not fit.
@@ -199,8 +177,7 @@ def read_population(source: str, fit: Fit) -> Start:
             genomes, facts = _population(path, _parsed_object(path, text))
         else:
             genomes, facts = [_recipe(path, parse_genome(text))], {}
-        fit.check(path, facts)
-        fit.check_genomes(path, genomes)
+        fit.check(path, genomes, facts)
     return Start(source, hashlib.sha256(text.encode()).hexdigest(), tuple(genomes))
 
 
@@ -222,9 +199,18 @@ def _parsed_object(path: Path, text: str) -> Mapping[str, Any]:
 
 def _population(path: Path, found: Mapping[str, Any]) -> tuple[list[Genome], Mapping[str, Any]]:
     if "identity" in found and "algorithm" in found:
-        if not all(isinstance(found[name], Mapping | NoneType) for name in ("identity", "algorithm")):
-            raise NeurozooError(f"{path} is damaged: its identity and algorithm should be objects.")
-        return _parents(path, found), found["identity"] or {}
+        try:
+            return _parents(path, found["identity"] or {}, found["algorithm"]), found["identity"] or {}
+        except FileNotFoundError as error:
+            raise NeurozooError(
+                f"{error.filename} is missing, which holds mutations of the genomes in {path}. Copy the whole state/, "
+                "or give the run's genome.json to start from its result."
+            ) from error
+        except (OSError, TypeError, AttributeError, *DAMAGE) as error:
+            raise NeurozooError(
+                f"{path} is damaged ({type(error).__name__}: {error}). Give the run's genome.json to start from its "
+                "result."
+            ) from error
     if "population" in found:
         return _ranked(path, found["population"]), found
     if found.get("genome") is None:
@@ -235,55 +221,33 @@ def _population(path: Path, found: Mapping[str, Any]) -> tuple[list[Genome], Map
     return [Genome.from_json(found["genome"])], found
 
 
-def _parents(path: Path, state: Mapping[str, Any]) -> list[Genome]:
-    algorithm = state["algorithm"]
+def _parents(path: Path, identity: Mapping[str, Any], algorithm: Mapping[str, Any] | None) -> list[Genome]:
     if algorithm is None:
         raise NeurozooError(f"The run of {path} has no parents yet: its first generation is not finished.")
-    births = algorithm.get("parent_births")
-    if births is not None and not isinstance(births, list):
-        raise NeurozooError(f"{path} is damaged: its parent_births should be a list.")
+    births, algo = algorithm.get("parent_births"), identity.get("algo")
     if "genomes" not in algorithm or not births:
         raise NeurozooError(
-            f"The run of {path} has no parents: it is one of {(state['identity'] or {}).get('algo')!r}. Give its "
-            "genome.json to start from its result."
+            f"The run of {path} has no parents: it is one of {algo!r}. Give its genome.json to start from its result."
         )
-    return _unpacked(path, algorithm)[: len(births)]
-
-
-def _unpacked(path: Path, algorithm: Mapping[str, Any]) -> list[Genome]:
-    try:
-        if not all(re.fullmatch(BLOCK_NAME, name) for name in algorithm["genomes"]["blocks"]):
+    arrays = {}
+    for name in algorithm["genomes"]["blocks"]:
+        if not re.fullmatch(BLOCK_NAME, name):
             raise ValueError("its blocks should have names such as genes-0123456789abcdef")
-        files = {name: path.parent / "arrays" / f"{name}.npy" for name in algorithm["genomes"]["blocks"]}
-        arrays = {name: _array_in(file) for name, file in files.items()}
-        return unpack(algorithm["genomes"], arrays)
-    except FileNotFoundError as error:
-        raise NeurozooError(
-            f"{error.filename} is missing, which holds mutations of the genomes in {path}. Copy the whole state/, or "
-            "give the run's genome.json to start from its result."
-        ) from error
-    except (OSError, TypeError, AttributeError, *DAMAGE) as error:
-        raise NeurozooError(
-            f"{path} is damaged ({type(error).__name__}: {error}). Give the run's genome.json to start from its result."
-        ) from error
-
-
-def _array_in(path: Path) -> np.ndarray:
-    with open_file(path) as file:
-        array = np.load(file, allow_pickle=False)
-    if not isinstance(array, np.ndarray):
-        raise ValueError(f"{path.name} should be one array")
-    return array
+        with open_file(path.parent / "arrays" / f"{name}.npy") as file:
+            arrays[name] = np.load(file, allow_pickle=False)
+        if not isinstance(arrays[name], np.ndarray):
+            raise ValueError(f"{name}.npy should be one array")
+    return unpack(algorithm["genomes"], arrays)[: len(births)]
 
 
 def _ranked(path: Path, entries: Any) -> list[Genome]:
     """Reads a list of genomes. With scores, the best come first; of equals, the earlier one."""
     if not isinstance(entries, list) or not entries:
         raise NeurozooError(f"{path} should have a list of genomes as its population, but has {str(entries)[:80]}.")
-    are_scored = [isinstance(entry, dict) and "score" in entry for entry in entries]
-    if any(are_scored) and not all(are_scored):
+    are_scored = {isinstance(entry, dict) and "score" in entry for entry in entries}
+    if len(are_scored) > 1:
         raise NeurozooError(f"{path} should have a score for all genomes of its population or for none.")
-    if all(are_scored):
+    if are_scored == {True}:
         try:
             entries = sorted(entries, key=lambda entry: -entry["score"])  # stable
         except TypeError as error:
@@ -322,8 +286,7 @@ def read_weights(source: str, fit: Fit) -> Start:
     _existing(path, "load_from")
     with naming(path):
         genome, facts = _agent(path)
-        fit.check(path, facts)
-        fit.check_genomes(path, [genome])
+        fit.check(path, [genome], facts)
     return Start(source, sha256_of(path), (genome,))
 
 
