@@ -213,7 +213,7 @@ def test_what_acts_and_what_is_tested_is_float32():
         asked, _ = network.ask(inputs, [part * ~rollout.is_first[0][:, None] for part in rollout.state])
         np.testing.assert_allclose(asked.preferences, logits[0], rtol=1e-5, atol=1e-6, err_msg=f"update {number}")
         np.testing.assert_allclose(asked.baseline, values[0], rtol=1e-5, atol=1e-6)
-    assert {each.compute_dtype for each in network.acting.layers} == {"float32"}
+    assert {each.compute_dtype for each in network._acting.model.layers} == {"float32"}
 
 
 def test_adam_learns_too():

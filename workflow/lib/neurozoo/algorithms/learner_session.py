@@ -1,18 +1,56 @@
 """What the sessions of step-by-step learners share: a learner plays, learns, and stops often enough to be saved."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol as Interface
+from typing import Self
 
 import numpy as np
 
+from neurozoo.algorithms.results import NetworkResult
 from neurozoo.algorithms.session import Report, Watch
+from neurozoo.environments.layouts import AnyLayout
 from neurozoo.environments.protocols import Protocol
 from neurozoo.native import usable_ops
 from neurozoo.native.build import ALE_VERSION
+
+
+@dataclass(frozen=True)
+class ReportedNetwork:
+    """The network after an epoch.
+
+    Attributes:
+        weights: float32, shape (parameters,).
+        score: Mean score of the epoch's test; None if there was none.
+        iteration: Finished epochs.
+        frames: Frames of training by then.
+        episodes: Number of whole episodes of the test.
+    """
+
+    weights: np.ndarray
+    score: float | None
+    iteration: int
+    frames: int
+    episodes: int
+
+    @property
+    def array_name(self) -> str:
+        """The name of its weights among the arrays of a state."""
+        return f"reported-{self.iteration}"
+
+    def to_json(self) -> list:
+        """Returns everything but the weights as plain JSON."""
+        return [self.score, self.iteration, self.frames, self.episodes]
+
+    @classmethod
+    def from_json(cls, value: Sequence, arrays: Mapping[str, np.ndarray]) -> Self:
+        """Reads what `to_json` returned."""
+        score, iteration, frames, episodes = value
+        return cls(arrays[f"reported-{iteration}"], score, iteration, frames, episodes)
 
 
 class Learner(Interface):
@@ -20,9 +58,11 @@ class Learner(Interface):
 
     Attributes:
         iteration: Finished epochs.
+        reported: The network after the last finished epoch; None before the first.
     """
 
     iteration: int
+    reported: ReportedNetwork | None
 
     @property
     def frames(self) -> int:
@@ -57,20 +97,22 @@ class Learner(Interface):
 
 
 class LearnerSession:
-    """Runs a learner. A subclass makes it, opens it in `__enter__`, and returns its `result`.
+    """Runs a learner. A subclass makes it, and opens it in `__enter__`.
 
     See `neurozoo.algorithms.session.Session`.
 
     Args:
         learner: The learner.
-        parameter_count: Length of its weights, for the log.
+        layout: Its network.
+        protocol: How it plays.
+        action_rule: How outputs of the trained network become actions, see `Checkpoint`.
     """
 
     identity: Mapping[str, object] = {}
 
-    def __init__(self, learner: Learner, *, parameter_count: int) -> None:
-        self._learner = learner
-        self.announcements = [f"Number of parameters: {parameter_count}"]
+    def __init__(self, learner: Learner, layout: AnyLayout, protocol: Protocol, *, action_rule: str = "greedy") -> None:
+        self._learner, self._layout, self._protocol, self._action_rule = learner, layout, protocol, action_rule
+        self.announcements = [f"Number of parameters: {layout.parameter_count}"]
 
     @property
     def iteration(self) -> int:
@@ -115,15 +157,26 @@ class LearnerSession:
         self._learner.set_state(state, arrays)
         self.announcements = []
 
+    def result(self) -> NetworkResult:
+        """Returns the network after the last finished epoch."""
+        reported = self._learner.reported
+        assert reported is not None  # there has been a report
+        return NetworkResult(
+            weights=reported.weights,
+            protocol=self._protocol,
+            num_actions=self._layout.num_actions,
+            action_rule=self._action_rule,
+            test_score=reported.score,
+            test_episodes=reported.episodes,
+            iteration=reported.iteration,
+            frames=reported.frames,
+        )
+
 
 def find_ops(given: Path | None, protocol: Protocol) -> tuple[Path | None, list[str]]:
     """Returns the op library if it can play the games, and sentences for the log if it should but cannot.
 
     It plays as ale-py of the version that it is built with; if another one is installed, that one plays.
-
-    Args:
-        given: Where the library may be.
-        protocol: How episodes are played.
     """
     if protocol.world != "atari":
         return None, []

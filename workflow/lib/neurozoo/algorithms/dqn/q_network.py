@@ -105,29 +105,17 @@ class QNetwork:
 
     def theta(self) -> np.ndarray:
         """Returns the weights of the online network in the order of the layout: float32, shape (parameters,)."""
-        return np.concatenate([array.ravel() for array in self._arrays().values()]).astype(np.float32)
-
-    def _arrays(self) -> dict[str, np.ndarray]:
         found = {weights.path: np.asarray(weights) for weights in self.online.weights}
-        names = {"w": "kernel", "b": "bias"}
-        arrays = {}
-        for placed in self._layout.layers:
-            for part in placed.layer.parts:
-                name = f"{placed.layer.name}/{names[part]}"
-                arrays[f"{placed.layer.name}/{part}"] = found[name] if name in found else _folded(found, names[part])
-        return arrays
+        kinds = {"w": "kernel", "b": "bias"}
+        names = [(each.layer.name, kinds[part]) for each in self._layout.layers for part in each.layer.parts]
+        arrays = [
+            found[f"{layer}/{kind}"] if f"{layer}/{kind}" in found else _folded(found, kind) for layer, kind in names
+        ]
+        return np.concatenate([array.ravel() for array in arrays]).astype(np.float32)
 
     def get_arrays(self) -> dict[str, np.ndarray]:
         """Returns everything that the next update depends on."""
-        return {
-            **{f"online-{n}": np.asarray(w) for n, w in enumerate(self.online.weights)},
-            **{f"target-{n}": np.asarray(w) for n, w in enumerate(self.target.weights)},
-            **{f"optimizer-{n}": np.asarray(v) for n, v in enumerate(self._trainer.optimizer.variables)},
-            **{f"acting-{n}": np.asarray(w) for n, w in enumerate(self._acting_weights())},
-        }
-
-    def _acting_weights(self) -> list:
-        return [] if self.acting is self.online else self.acting.weights
+        return {name: np.asarray(variable) for name, variable in self._variables().items()}
 
     def set_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Continues from what `get_arrays` returned.
@@ -135,11 +123,17 @@ class QNetwork:
         Raises:
             LookupError, ValueError: `arrays` are those of another network.
         """
-        variables = {"online": self.online.weights, "target": self.target.weights}
-        variables |= {"optimizer": self._trainer.optimizer.variables, "acting": self._acting_weights()}
-        for kind, each in variables.items():
-            for number, variable in enumerate(each):
-                variable.assign(arrays[f"{kind}-{number}"])
+        for name, variable in self._variables().items():
+            variable.assign(arrays[name])
+
+    def _variables(self) -> dict[str, "keras.Variable"]:
+        kinds = {
+            "online": self.online.weights,
+            "target": self.target.weights,
+            "optimizer": self._trainer.optimizer.variables,
+            "acting": [] if self.acting is self.online else self.acting.weights,
+        }
+        return {f"{kind}-{number}": each for kind, all_of in kinds.items() for number, each in enumerate(all_of)}
 
 
 def _trainable(layout: Layout, *, is_dueling: bool) -> "keras.Model":

@@ -5,7 +5,6 @@ from typing import Self
 from neurozoo.algorithms.compiled import keep_to_threads
 from neurozoo.algorithms.dqn.learner import DeepQLearner
 from neurozoo.algorithms.learner_session import LearnerSession, find_ops
-from neurozoo.algorithms.results import NetworkResult
 from neurozoo.algorithms.session import RunContext
 from neurozoo.algorithms.spec import game_protocol
 from neurozoo.environments.layouts import layout_of
@@ -23,9 +22,6 @@ TABLE = (
 class DqnSession(LearnerSession):
     """Runs a learner. See `neurozoo.algorithms.session.Session`.
 
-    Args:
-        context: The run.
-
     Raises:
         NeurozooError: Game, protocol, engine and network do not fit together.
     """
@@ -35,37 +31,18 @@ class DqnSession(LearnerSession):
 
     def __init__(self, context: RunContext) -> None:
         self._context = context
-        self._protocol = game_protocol(context.game, context.settings)
-        check_engine(context.game, self._protocol, context.settings.engine)
-        self._layout = layout_of(context.game, context.model, self._protocol)
+        protocol = game_protocol(context.game, context.settings)
+        check_engine(context.game, protocol, context.settings.engine)
+        layout = layout_of(context.game, context.model, protocol)
         learner = DeepQLearner(
-            context.settings,
-            entropy=context.entropy,
-            layout=self._layout,
-            protocol=self._protocol,
-            threads=context.threads,
+            context.settings, entropy=context.entropy, layout=layout, protocol=protocol, threads=context.threads
         )
-        super().__init__(learner, parameter_count=self._layout.parameter_count)
+        super().__init__(learner, layout, protocol)
 
     def __enter__(self) -> Self:
         context = self._context
-        folder = context.state_dir / REPLAY
         keep_to_threads(context.threads)  # before the op is loaded, which loads TensorFlow
         ops, said = find_ops(context.ops, self._protocol)
-        self.announcements += said
-        self.announcements += self._learner.open(context.game, folder=folder, remedy=context.remedy, ops=ops)
+        folder = context.state_dir / REPLAY
+        self.announcements += said + self._learner.open(context.game, folder=folder, remedy=context.remedy, ops=ops)
         return self
-
-    def result(self) -> NetworkResult:
-        """Returns the network after the last finished epoch."""
-        tested = self._learner.tested
-        assert tested is not None  # there has been a report
-        return NetworkResult(
-            weights=tested.weights,
-            protocol=self._protocol,
-            num_actions=self._layout.num_actions,
-            test_score=tested.score,
-            test_episodes=tested.episodes,
-            iteration=tested.iteration,
-            frames=tested.frames,
-        )

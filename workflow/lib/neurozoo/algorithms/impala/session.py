@@ -8,7 +8,6 @@ from neurozoo.algorithms.compiled import keep_to_threads
 from neurozoo.algorithms.impala.learner import ImpalaLearner
 from neurozoo.algorithms.impala.remote_actor import act_for_a_learner
 from neurozoo.algorithms.learner_session import LearnerSession, find_ops
-from neurozoo.algorithms.results import NetworkResult
 from neurozoo.algorithms.session import RunContext
 from neurozoo.algorithms.spec import game_protocol
 from neurozoo.compute.mpi import Ranks
@@ -17,7 +16,7 @@ from neurozoo.environments.protocols import check_engine
 from neurozoo.environments.vector_environments import VectorEnvironment, make_vector_environment
 from neurozoo.errors import NeurozooError
 from neurozoo.native.processor import processor_flags
-from neurozoo.networks.keras_networks import Precision
+from neurozoo.networks.keras_networks import KerasLayout, Precision
 
 COMPUTE_BFLOAT16 = {"avx512_bf16", "amx_bf16", "bf16"}  # features of a processor, as Linux names them
 TABLE = (
@@ -30,15 +29,13 @@ TABLE = (
 class ImpalaSession(LearnerSession):
     """Runs a learner. See `neurozoo.algorithms.session.Session`.
 
-    Args:
-        context: The run.
-
     Raises:
         NeurozooError: Game, protocol, engine and network do not fit together.
     """
 
     table = TABLE
     _learner: ImpalaLearner
+    _layout: KerasLayout
     _ops: Path | None = None  # until the session is entered, or follows
 
     def __init__(self, context: RunContext) -> None:
@@ -55,7 +52,7 @@ class ImpalaSession(LearnerSession):
             make_environments=self._make_environments,
             ranks=context.ranks,
         )
-        super().__init__(learner, parameter_count=self._layout.parameter_count)
+        super().__init__(learner, self._layout, self._protocol, action_rule=context.settings.action_rule)
 
     def __enter__(self) -> Self:
         keep_to_threads(self._context.threads)
@@ -83,21 +80,6 @@ class ImpalaSession(LearnerSession):
             protocol=self._protocol,
             make_environments=self._make_environments,
             ranks=context.ranks,
-        )
-
-    def result(self) -> NetworkResult:
-        """Returns the network after the last finished epoch."""
-        reported = self._learner.reported
-        assert reported is not None  # there has been a report
-        return NetworkResult(
-            weights=reported.weights,
-            protocol=self._protocol,
-            num_actions=self._layout.num_actions,
-            action_rule=self._context.settings.action_rule,
-            test_score=reported.score,
-            test_episodes=0 if reported.score is None else self._context.settings.num_test_episodes,
-            iteration=reported.iteration,
-            frames=reported.frames,
         )
 
     def _make_environments(self, count: int, seed_of: Callable[[int, int], int]) -> VectorEnvironment:
