@@ -339,15 +339,6 @@ def test_a_memory_that_was_not_kept_begins_empty_and_says_so(opened):
     assert second._network.updates < first._network.updates  # it had to remember something first
 
 
-def test_a_missing_file_of_the_replay_memory_is_named(opened, tmp_path):
-    first = opened(keep_replay=True, folder=tmp_path / "replay")
-    first.learn(watch)
-    state = first.get_state(), first.get_arrays()
-    (tmp_path / "replay" / "screens.npy").unlink()
-    with pytest.raises(NeurozooError, match=r"screens\.npy, which the saved state needs.* set keep_replay to false"):
-        opened(keep_replay=True, folder=tmp_path / "replay", state=state)
-
-
 def test_a_masked_learner_continues_within_a_life(opened, tmp_path):
     choices = {"num_envs": 2, "keep_replay": True, "learning_starts": 0, "epoch_steps": 600, "frames": 10_000}
     first = opened(folder=tmp_path / "first", **choices)

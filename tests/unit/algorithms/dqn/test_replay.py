@@ -3,9 +3,6 @@
 import dataclasses
 import itertools
 import json
-import signal
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -140,7 +137,7 @@ def named(rows, num_envs):
 
 @pytest.mark.parametrize(("windows", "steps"), KINDS)
 @pytest.mark.parametrize("prioritised", [False, True])
-@pytest.mark.parametrize(("num_envs", "history", "slack"), [(1, 4, 0), (3, 4, 0), (3, 2, 7)])
+@pytest.mark.parametrize(("num_envs", "history", "slack"), [(1, 4, 0), (3, 2, 7)])
 def test_all_valid_rows_are_drawn_and_no_others(windows, steps, prioritised, num_envs, history, slack):
     length = 40
     replay = make(
@@ -228,16 +225,6 @@ def test_whole_windows_by_hand_leave_out_what_follows_a_terminal_and_end_with_it
     }
 
 
-def test_padded_windows_by_hand_begin_with_zeros_and_continue_over_a_lost_life():
-    all_drawn = drawn(by_hand(windows="padded", capacity=20, reward_bounds=None))
-    assert sorted(all_drawn) == list(range(11))
-    assert all_drawn[0] == ([0, 100, 1], 0.0, 0.5)
-    assert all_drawn[1] == ([100, 1, 2], 0.25, 0.5)
-    assert all_drawn[3] == ([2, 3, 4], 0.75, 0.0)
-    assert all_drawn[4] == ([3, 4, 5], 1.0, 0.5)
-    assert all_drawn[10] == ([9, 10, 11], 2.5, 0.5)
-
-
 def test_three_steps_by_hand_end_at_a_terminal():
     all_drawn = drawn(by_hand(windows="padded", capacity=20, steps=3, reward_bounds=None))
     assert sorted(all_drawn) == list(range(9))  # of 9 and 10, the steps after are yet to come
@@ -286,18 +273,6 @@ def test_two_transitions_among_many_rows_are_found_and_none_is_refused(prioritis
     rows = replay.sample(1_000, np.random.default_rng(0)).rows
     assert set(rows.tolist()) == {2_804, 2_809}
     assert (rows == 2_804).mean() == pytest.approx(0.5, abs=0.06)
-
-
-def test_invalid_rows_do_not_hinder_drawing_whatever_their_priority():
-    replay = make(capacity=10, num_envs=1, windows="whole", history=1, prioritised=True, exponent=1.0)
-    for row in range(20):
-        replay.append([0], [0], [0], np.zeros((1, *SHAPE)), [False])
-        if row == 10:
-            replay.update(np.array([10]), np.array([1e15]))
-    replay.update(np.arange(11, 20), np.array([1.0, 3, 1, 3, 1, 3, 1, 3, 1]))
-    assert replay.valid_rows().tolist() == list(range(11, 20))  # the screen before 10 is overwritten
-    rows = replay.sample(2_000, np.random.default_rng(0)).rows
-    assert (rows % 2 == 0).mean() == pytest.approx(12 / 17, abs=0.05)
 
 
 def test_rows_are_drawn_in_proportion_to_their_priorities_and_weighted_against_it():
@@ -414,38 +389,6 @@ def test_what_a_continued_run_adds_is_there_when_it_continues_once_more(tmp_path
     sample = replay.sample(300, np.random.default_rng(0))
     assert named(sample.rows, 3) <= stream.valid(length=30, history=4, steps=1)
     stream.check(sample, history=4, steps=1, discount=0.99, bounds=(-1, 1))
-
-
-KILLED = """
-import json, sys
-from pathlib import Path
-import numpy as np
-from neurozoo.algorithms.dqn.replay import Replay
-
-folder = Path(sys.argv[1])
-replay = Replay(capacity=100, num_envs=2, shape=(2, 3), windows="whole", folder=folder, slack=1_000_000)
-number = 0
-while True:
-    screens = np.full((2, 2, 3), number % 251, np.uint8)
-    replay.append([0, 1], [number % 18] * 2, [number] * 2, screens, [number % 20 == 19] * 2)
-    number += 1
-    if number == 333:
-        expected = replay.sample(64, np.random.default_rng(0)).screens.tolist()
-        (folder / "state.json").write_text(json.dumps([replay.get_state(), expected]))
-        print("saved", flush=True)
-"""
-
-
-def test_a_process_that_is_killed_while_it_writes_leaves_files_to_continue_from(tmp_path):
-    with subprocess.Popen([sys.executable, "-c", KILLED, tmp_path], stdout=subprocess.PIPE) as process:
-        assert process.stdout.readline() == b"saved\n"
-        with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(0.1)
-        process.send_signal(signal.SIGKILL)
-    state, expected = json.loads((tmp_path / "state.json").read_text())
-    replay = Replay(capacity=100, num_envs=2, shape=SHAPE, windows="whole", folder=tmp_path, slack=1_000_000)
-    replay.set_state(state, {})
-    assert replay.sample(64, np.random.default_rng(0)).screens.tolist() == expected
 
 
 def saved(folder, **options):

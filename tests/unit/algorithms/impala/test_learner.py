@@ -331,6 +331,8 @@ DECOUPLED = replace(PPO, proximal_policy="learning")
 PQN = replace(PPO, objective="pqn", optimizer="radam", epsilon_steps=48)
 
 
+MINIBATCHES = {"epochs": 2, "batch_size": 8, "minibatches": "steps"}
+
 # A Q-network with layer normalisation that is small enough for toys.
 SMALL_Q = KerasNetwork(
     "small_q", (), (Layer("conv1", "conv", 8, kernel=2, normalisation="layer"),), units=64, head="q_values"
@@ -356,20 +358,9 @@ def test_ppo_and_pqn_go_on_exactly_after_a_stop(settings, stop):
         pytest.param(
             "impala_shallow_lstm", {"frames": 4 * 48_000, "learning_rate": 0.001}, marks=pytest.mark.long(seconds=20)
         ),
-        pytest.param("impala_shallow", {"dtype": "mixed_bfloat16"}, marks=pytest.mark.long(seconds=12)),
-        pytest.param(
-            "impala_shallow",
-            {"objective": "ppo", "epochs": 2, "batch_size": 8, "minibatches": "steps"},
-            marks=pytest.mark.long(seconds=13),
-        ),
-        (
-            "impala_shallow",
-            {
-                **{"objective": "ppo", "epochs": 2, "batch_size": 8, "minibatches": "steps"},
-                "proximal_policy": "learning",
-            },
-        ),
-        (SMALL_Q, {"objective": "pqn", "epochs": 2, "batch_size": 8, "minibatches": "steps", "optimizer": "radam"}),
+        pytest.param("impala_shallow", MINIBATCHES | {"objective": "ppo"}, marks=pytest.mark.long(seconds=13)),
+        ("impala_shallow", MINIBATCHES | {"objective": "ppo", "proximal_policy": "learning"}),
+        (SMALL_Q, MINIBATCHES | {"objective": "pqn", "optimizer": "radam"}),
     ],
 )
 def test_catch_is_learned(model, changes):

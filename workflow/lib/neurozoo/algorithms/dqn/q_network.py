@@ -3,8 +3,7 @@
 It works with any `KERAS_BACKEND`; what depends on the backend is in `neurozoo.algorithms.compiled`.
 """
 
-from collections.abc import Mapping
-from functools import cached_property
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,11 +27,6 @@ class QNetwork:
     A dueling head exists only during training: half of the last hidden layer gives the value of the state, the other
     half the advantages. `theta` folds both into the layout's output layer, which gives the same action values.
 
-    Args:
-        layout: The network, of convolutions and dense layers.
-        settings: How it learns.
-        random: Draws the initial weights.
-
     Raises:
         NeurozooError: The network has layers that cannot be trained this way.
     """
@@ -49,6 +43,9 @@ class QNetwork:
         self.acting = _trainable(layout, is_dueling=settings.dueling) if settings.plays_on else self.online
         self._trainer = _trainer(self.online, self.target, settings)
         self._train = training_step(self._trainer)
+        self._predict = self._predict_acting = _predictor(layout, self.online)
+        if self.acting is not self.online:
+            self._predict_acting = _predictor(layout, self.acting)
         self._set_target = copier(self.online, self.target)
         self._set_acting = copier(self.online, self.acting)
         self.update_target()
@@ -65,20 +62,6 @@ class QNetwork:
     def acting_values(self, stacks: np.ndarray) -> np.ndarray:
         """The same with the weights of the last `update_acting`; may be called while another thread runs `update`."""
         return self._predict_acting(_stacked(stacks))
-
-    @cached_property
-    def _predict(self):
-        return self._predictor(self.online)
-
-    @cached_property
-    def _predict_acting(self):
-        return self._predict if self.acting is self.online else self._predictor(self.acting)
-
-    def _predictor(self, model: "keras.Model"):
-        import keras
-
-        inputs = keras.Input(self._layout.observation_shape, dtype="uint8")
-        return predictor(keras.Model(inputs, model(_seen(inputs))))
 
     def update(self, sample: "Sample") -> np.ndarray:
         """Learns from a minibatch once, and returns its errors, value minus target: float32, shape (batch,)."""
@@ -134,6 +117,13 @@ class QNetwork:
             "acting": [] if self.acting is self.online else self.acting.weights,
         }
         return {f"{kind}-{number}": each for kind, all_of in kinds.items() for number, each in enumerate(all_of)}
+
+
+def _predictor(layout: Layout, model: "keras.Model") -> Callable[[np.ndarray], np.ndarray]:
+    import keras
+
+    inputs = keras.Input(layout.observation_shape, dtype="uint8")
+    return predictor(keras.Model(inputs, model(_seen(inputs))))
 
 
 def _trainable(layout: Layout, *, is_dueling: bool) -> "keras.Model":

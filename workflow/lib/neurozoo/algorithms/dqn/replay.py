@@ -61,8 +61,6 @@ class Replay:
 
     Args:
         capacity: Rows that can be drawn from, of all environments together.
-        num_envs: Number of environments.
-        shape: Height and width of a screen.
         history: Screens in a state.
         steps: n of the n-step returns.
         discount: Per step.

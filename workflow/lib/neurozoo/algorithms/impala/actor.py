@@ -33,8 +33,6 @@ class Actor:
     """Plays all environments. A step is one decision in each of them.
 
     Args:
-        environments: The environments. Where an episode ends, the next one begins at once.
-        policy: Chooses the actions of all environments at once.
         ends_with_lives: Whether, for learning, a lost life ends an episode.
         reward_clipping: How rewards are clipped for learning.
         reward_scale: Factor on rewards before they are clipped.

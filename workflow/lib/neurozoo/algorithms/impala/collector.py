@@ -13,9 +13,6 @@ class Collector(RolloutBuffer):
     """Puts the unrolls of several ranks together. It has the interface of a `Player`; a step is a whole rollout.
 
     Args:
-        settings: The settings.
-        layout: The network.
-        ranks: The ranks of the run.
         actors: The ranks that act for this learner, in the order of their environments.
     """
 

@@ -46,10 +46,6 @@ class ImpalaLearner:
     weights stay equal. Rank 0 leads: it tests, reports and saves the state of all. The others call `follow`.
 
     Args:
-        settings: The settings.
-        entropy: What all random numbers depend on, see `run_entropy`.
-        layout: The network.
-        protocol: How episodes are played.
         make_environments: Makes environments from their number and the seeds of their episodes.
         ranks: This process and the others of the run.
     """

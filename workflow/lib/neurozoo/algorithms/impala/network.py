@@ -26,7 +26,6 @@ class ActingNetwork:
     """A copy of a network that computes in float32, with weights from elsewhere.
 
     Args:
-        layout: The network.
         theta: The first weights: float32, shape (parameters,).
         byte_scale: What the bytes of observations are divided by.
     """
@@ -54,9 +53,6 @@ class ActorCritic:
     computes in float32, with the same weights, as the frozen network will.
 
     Args:
-        layout: The network.
-        settings: How it learns.
-        random: Draws the initial weights.
         byte_scale: What the bytes of observations are divided by.
         learners: The learners that add up their gradients; None if this is the only one.
 

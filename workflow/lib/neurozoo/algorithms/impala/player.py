@@ -22,11 +22,6 @@ class Player(RolloutBuffer):
     rollout, step and the number of the player's first environment.
 
     Args:
-        settings: The settings.
-        entropy: What all random numbers depend on, see `run_entropy`.
-        layout: The network.
-        protocol: How episodes are played.
-        forward: The network that acts.
         make_environments: Makes environments from their number and the seeds of their episodes.
         environments: Numbers of its environments in the whole run.
     """

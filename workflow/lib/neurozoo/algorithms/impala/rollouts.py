@@ -19,9 +19,7 @@ class Rollout:
 
     Args:
         length: Steps of an unroll, below called time.
-        num_envs: Number of environments.
         observation_shape: (height, width, channels).
-        num_actions: Number of actions.
         state_shapes: Shapes of what a network remembers of one environment.
 
     Attributes:
@@ -100,9 +98,7 @@ class RolloutBuffer:
     """The rollout that is being filled, and the one before it, from which a learner learns.
 
     Args:
-        layout: The network.
         length: Steps of a rollout.
-        num_envs: Number of environments.
 
     Attributes:
         rollouts: Finished rollouts.
