@@ -16,7 +16,7 @@ from neurozoo.networks.catalogue import get_network
 from neurozoo.records.run_result import read_run_result
 
 TINY = {
-    "epoch_steps": 400, "learning_starts": 100, "frames": 1, "num_test_episodes": 3, "test_cutoff": 30,
+    "epoch_steps": 200, "learning_starts": 60, "frames": 1, "num_test_episodes": 3, "test_cutoff": 30,
     "num_envs": 1, "train_frequency": 4, "batch_size": 8, "keep_replay": False, "replay_size": 2_000,
 }  # fmt: skip
 
@@ -98,24 +98,21 @@ def test_epsilon_falls_as_in_the_original(opened):
     assert learner.settings.epsilon(learner.steps) == 1.0
 
 
-@pytest.mark.long(seconds=5)
-@pytest.mark.parametrize(("target_update_period", "count"), [(16, 25), (0, 0)])
-def test_the_target_is_renewed_25_times_in_an_epoch_of_25_periods(opened, target_update_period, count):
-    learner = opened(target_update_period=target_update_period)
-    report_of(learner)
-    assert learner._network.targets == count
-    report_of(learner)
-    assert learner._network.targets == 2 * count
-
-
-@pytest.mark.parametrize("num_envs", [1, 4])
-def test_there_is_one_update_for_each_four_steps_and_none_in_the_random_phase(opened, num_envs):
-    learner = opened(num_envs=num_envs, train_repeat=2)
-    report = report_of(learner)
-    assert report["train_steps"] == 400
-    assert report["random_steps"] == 100
-    assert learner._network.updates == report["train_weight_updates"] == 2 * 100
-    assert report["train_meancost"] == 2.0  # half the square of the error, which is not clipped
+@pytest.mark.parametrize(("num_envs", "target_update_period", "targets"), [(1, 8, 25), (4, 8, 25), (1, 0, 0)])
+def test_epochs_have_as_many_updates_as_the_settings_say_and_none_in_the_random_phase(
+    opened, num_envs, target_update_period, targets
+):
+    learner = opened(num_envs=num_envs, train_repeat=2, target_update_period=target_update_period)
+    for epoch in (1, 2):
+        report = report_of(learner)
+        assert (report.get("random_steps"), report["train_steps"]) == (60 if epoch == 1 else None, 200)
+        assert report["train_weight_updates"] == learner._network.updates == epoch * 2 * 50
+        assert report["train_meancost"] == 2.0  # half the square of the error, which is not clipped
+        assert learner._network.targets == epoch * targets
+        # The result is the last epoch's network, not the best one.
+        assert (learner.reported.iteration, learner.reported.score) == (epoch, report["test_score"])
+        assert learner.reported.frames == learner.frames == 4 * (60 + 200 * epoch)
+    assert learner.is_done
 
 
 @pytest.mark.parametrize(
@@ -147,18 +144,14 @@ def test_progress_counts_what_a_test_has_done(opened, changes, total, unit):
         assert all(each[5] > 0 for each in tested)
 
 
-def test_the_random_phase_fills_the_memory_with_all_actions(opened):
-    learner = opened(epoch_steps=1)
+@pytest.mark.parametrize(
+    ("changes", "actions"),
+    [({}, {0, 1, 2, 3}), ({"epsilon_start": 0.0, "epsilon_end": 0.0, "learning_starts": 0}, {2})],
+)
+def test_the_random_phase_plays_all_actions_and_an_epsilon_of_0_the_best(opened, changes, actions):
+    learner = opened(**changes)
     learner.learn(watch)
-    assert len(learner._replay) >= 100
-    drawn = learner._replay.sample(64, np.random.default_rng(0)).actions
-    assert set(drawn.tolist()) == {0, 1, 2, 3}
-
-
-def test_with_an_epsilon_of_0_the_best_action_is_played(opened):
-    learner = opened(epsilon_start=0.0, epsilon_end=0.0, learning_starts=0)
-    learner.learn(watch)
-    assert set(learner._replay.sample(64, np.random.default_rng(0)).actions.tolist()) == {2}
+    assert set(learner._replay.sample(64, np.random.default_rng(0)).actions.tolist()) == actions
 
 
 @pytest.mark.long(seconds=7)
@@ -175,25 +168,25 @@ def test_rewards_are_clipped_for_learning_and_raw_in_the_statistics(opened):
 def test_a_lost_life_ends_the_episode_for_learning_but_not_the_game(opened):
     counts = {}
     for life_loss in ("terminal", "ignore"):
-        report = report_of(opened(life_loss=life_loss, learning_starts=0, epoch_steps=1_500))
+        report = report_of(opened(life_loss=life_loss, learning_starts=0, epoch_steps=800))
         counts[life_loss] = (report["train_nr_games"], report["train_nr_lives_games"])
-    assert counts["ignore"][0] == counts["ignore"][1] == counts["terminal"][0] >= 3
+    assert counts["ignore"][0] == counts["ignore"][1] == counts["terminal"][0] >= 2
     assert counts["terminal"][1] >= 5 * counts["terminal"][0]
 
 
 @pytest.mark.long(seconds=6)
 def test_waiting_takes_5_to_31_decisions_that_are_neither_stored_nor_steps(opened):
     learner = opened("simple_dqn", epoch_steps=2_000, learning_starts=0, train_frequency=1_000, life_loss="terminal")
-    waits, actions, original = [], [], learner._games.wait
+    waits, actions, original = [], [], learner._wait
 
-    def noted(environments, address):
-        original(environments, address)
-        waits.extend(learner._games.waits[environments].tolist())
+    def noted(environments):
+        original(environments)
+        waits.extend(learner._waits[environments].tolist())
 
-    learner._games.wait = noted
+    learner._wait = noted
     send = learner._environments.send
     learner._environments.send = lambda chosen: (
-        actions.append((int(learner._games.waits[0]) > 0, int(chosen[0]))),
+        actions.append((int(learner._waits[0]) > 0, int(chosen[0]))),
         send(chosen),
     )
     while learner.steps < 2_000:
@@ -208,10 +201,8 @@ def test_waiting_takes_5_to_31_decisions_that_are_neither_stored_nor_steps(opene
     assert learner.frames == 4 * (2_000 + learner._waited)
 
 
-@pytest.mark.parametrize("num_envs", [1, 3])
-def test_screens_before_a_lost_life_are_black_in_playing_and_in_replay_as_in_deepminds_code(
-    opened, monkeypatch, num_envs
-):
+def test_screens_before_a_lost_life_are_black_in_playing_and_in_replay_as_in_deepminds_code(opened, monkeypatch):
+    num_envs = 3
     random = np.random.default_rng(0)
     asked, lives = [], [[] for _ in range(num_envs)]  # the screens of each environment's present life
 
@@ -264,7 +255,7 @@ def test_screens_before_a_lost_life_are_black_in_playing_and_in_replay_as_in_dee
 def test_a_test_plays_whole_episodes_and_does_not_change_training(opened):
     reports = []
     for episodes in (1, 11):
-        learner = opened(num_test_episodes=episodes, test_cutoff=25)
+        learner = opened(num_test_episodes=episodes, test_cutoff=25, epoch_steps=80)
         for _ in range(2):
             report = report_of(learner)
             assert report["test_episodes"] == report["test_nr_games"] == episodes
@@ -275,22 +266,19 @@ def test_a_test_plays_whole_episodes_and_does_not_change_training(opened):
     assert first == second
 
 
-def test_a_test_of_a_number_of_steps_drops_the_unfinished_episode(opened):
-    report = report_of(opened(test_steps=130, test_cutoff=50))
-    assert report["test_steps"] == 130
-    assert report["test_nr_games"] == 2
+@pytest.mark.parametrize(
+    ("test_steps", "finishes", "steps", "games"),
+    [(130, False, 130, 2), (130, True, 150, 3), (100, True, 100, 2), (None, False, None, 3)],
+)
+def test_a_test_of_a_number_of_steps_drops_its_last_episode_or_finishes_it(opened, test_steps, finishes, steps, games):
+    changes = {"test_steps": test_steps, "finishes_test": finishes, "test_cutoff": 50, "epoch_steps": 8}
+    learner = opened(**changes)
+    report = report_of(learner)
+    assert steps in (None, report["test_steps"])
+    assert games == report["test_nr_games"] == report["test_episodes"] == learner.reported.episodes
     assert report["test_last_exploration_rate"] == 0.05
-
-
-@pytest.mark.parametrize(("test_steps", "expected"), [(100, 4), (None, 3)])
-def test_the_result_has_as_many_test_episodes_as_were_played(opened, test_steps, expected):
-    learner = opened(
-        test_steps=test_steps, test_cutoff=25
-    )  # 100 steps are four episodes, not the three of the settings
-    assert (report_of(learner)["test_episodes"], learner.reported.episodes) == (expected, expected)
-    state, arrays = learner.get_state(), learner.get_arrays()
-    continued = opened(test_steps=test_steps, state=(state, arrays))
-    assert continued.reported.episodes == expected
+    continued = opened(**changes, state=(learner.get_state(), learner.get_arrays()))
+    assert continued.reported.episodes == games
 
 
 def test_the_files_of_the_result_say_how_many_test_episodes_were_played(tmp_path):
@@ -303,29 +291,11 @@ def test_the_files_of_the_result_say_how_many_test_episodes_were_played(tmp_path
     assert read_run_result(tmp_path)["test_episodes"] == 4  # the settings say 30
 
 
-def test_a_test_of_a_number_of_steps_can_finish_its_last_episode(opened):
-    report = report_of(opened(test_steps=130, test_cutoff=50, finishes_test=True))
-    assert report["test_steps"] == 150
-    assert report["test_nr_games"] == 3
-    exact = report_of(opened(test_steps=100, test_cutoff=50, finishes_test=True))
-    assert (exact["test_steps"], exact["test_nr_games"]) == (100, 2)
-
-
-def test_the_result_is_the_last_epochs_network_and_not_the_best(opened):
-    learner = opened()
-    for iteration in (1, 2):
-        report = report_of(learner)
-        assert (learner.reported.iteration, learner.reported.score) == (iteration, report["test_score"])
-        assert learner.reported.frames == learner.frames == 4 * (100 + 400 * iteration)
-    assert learner.is_done
-
-
 # ---- state
 
 
-@pytest.mark.parametrize("prioritised", [pytest.param(False, marks=pytest.mark.long(seconds=23)), True])
-def test_a_learner_that_continues_plays_on_like_one_that_was_never_interrupted(opened, tmp_path, prioritised):
-    choices = {"num_envs": 4, "keep_replay": True, "prioritised": prioritised, "n_steps": 3}
+def test_a_learner_that_continues_plays_on_like_one_that_was_never_interrupted(opened, tmp_path):
+    choices = {"num_envs": 4, "keep_replay": True, "prioritised": True, "n_steps": 3, "epoch_steps": 100}
     whole = opened(folder=tmp_path / "whole", **choices)
     expected = [report_of(whole) for _ in range(3)]
     first = opened(folder=tmp_path / "first", **choices)
@@ -344,18 +314,11 @@ def test_a_learner_that_continues_plays_on_like_one_that_was_never_interrupted(o
 
 
 @pytest.mark.long(seconds=6)
-@pytest.mark.parametrize("prioritised", [False, True])
-@pytest.mark.parametrize("num_envs", [1, 4])
+@pytest.mark.parametrize(("prioritised", "num_envs"), [(False, 1), (True, 4)])
 def test_saving_after_any_round_changes_nothing(opened, monkeypatch, prioritised, num_envs):
     errors = lambda self, sample: (self.samples.append(sample), np.arange(8, dtype=np.float32) * len(self.samples))[1]  # noqa: E731
     monkeypatch.setattr(StillNetwork, "update", errors)
-    choices = {
-        "num_envs": num_envs,
-        "prioritised": prioritised,
-        "n_steps": 3,
-        "epoch_steps": 100,
-        "learning_starts": 40,
-    }
+    choices = {"num_envs": num_envs, "prioritised": prioritised, "n_steps": 3, "epoch_steps": 100}
     saved, uninterrupted = opened(**choices), opened(**choices)
     while saved.iteration < 2:
         saved.learn(lambda frames, steps: saved.get_state())
@@ -368,45 +331,27 @@ def test_saving_after_any_round_changes_nothing(opened, monkeypatch, prioritised
 
 
 def test_a_memory_that_was_not_kept_begins_empty_and_says_so(opened):
-    first = opened()
+    first = opened(epoch_steps=80)
     report_of(first)
-    second = opened(state=(first.get_state(), first.get_arrays()))
+    second = opened(epoch_steps=80, state=(first.get_state(), first.get_arrays()))
     assert any("begins empty" in sentence for sentence in second.said)
     report_of(second)
     assert second._network.updates < first._network.updates  # it had to remember something first
 
 
-def test_a_missing_file_of_the_replay_memory_is_named(opened, tmp_path):
-    first = opened(keep_replay=True, folder=tmp_path / "replay")
-    report_of(first)
-    state = first.get_state(), first.get_arrays()
-    (tmp_path / "replay" / "screens.npy").unlink()
-    with pytest.raises(NeurozooError, match=r"screens\.npy, which the saved state needs.* set keep_replay to false"):
-        opened(keep_replay=True, folder=tmp_path / "replay", state=state)
-
-
-def test_states_of_another_number_of_environments_are_refused(opened):
-    first = opened()
-    report_of(first)
-    with pytest.raises(ValueError, match="1 environments"):
-        opened(num_envs=4, state=(first.get_state(), first.get_arrays()))
-
-
 def test_a_masked_learner_continues_within_a_life(opened, tmp_path):
     choices = {"num_envs": 2, "keep_replay": True, "learning_starts": 0, "epoch_steps": 600, "frames": 10_000}
     first = opened(folder=tmp_path / "first", **choices)
-    while first._games._seen.min() == 4 or first.steps < 100:
+    while first._seen.min() == 4 or first.steps < 100:
         first._play_round()
     state, arrays = first.get_state(), first.get_arrays()
     assert min(state["seen"]) < 4
     second = opened(folder=tmp_path / "first", state=(state, arrays), **choices)
-    seen = [each._games.masked(each._environments.stacks) for each in (second, first)]
-    np.testing.assert_array_equal(*seen)
+    np.testing.assert_array_equal(second._stacks(), first._stacks())
 
 
-@pytest.mark.parametrize("prioritised", [False, True])
-def test_a_training_that_diverges_ends_with_a_sentence(opened, monkeypatch, prioritised):
-    learner = opened(prioritised=prioritised)
+def test_a_training_that_diverges_ends_with_a_sentence(opened, monkeypatch):
+    learner = opened(prioritised=True)
     update = StillNetwork.update
     monkeypatch.setattr(StillNetwork, "update", lambda self, sample: update(self, sample) * np.float32(np.nan))
     with pytest.raises(NeurozooError, match=r"diverges: after \d+ updates its loss is not finite. Lower learning_rate"):
@@ -414,7 +359,7 @@ def test_a_training_that_diverges_ends_with_a_sentence(opened, monkeypatch, prio
 
 
 def test_a_training_that_diverges_in_its_last_update_before_a_test_ends_with_a_sentence(opened, monkeypatch):
-    learner = opened()
+    learner = opened(epoch_steps=80)
     monkeypatch.setattr(StillNetwork, "values", lambda self, screens: np.full((len(screens), 3), np.inf, np.float32))
     with pytest.raises(NeurozooError, match=r"diverges: after \d+ updates its loss is not finite"):
         report_of(learner)
@@ -457,10 +402,8 @@ def test_games_that_end_within_the_no_ops_after_a_lost_life_are_counted(ops, tmp
     def counting():
         step = receive()
         for environment in np.flatnonzero(step.is_over | step.is_cut):
-            is_waiting = learner._games.waits[environment] > 0
-            ended.append(
-                (is_waiting, learner._games._returns[environment] + (0 if is_waiting else step.rewards[environment]))
-            )
+            is_waiting = learner._waits[environment] > 0
+            ended.append((is_waiting, learner._returns[environment] + (0 if is_waiting else step.rewards[environment])))
         return step
 
     learner._environments.receive = counting

@@ -31,19 +31,6 @@ def seeds(environment, episode):
     return environment
 
 
-def alone(reward_clipping):
-    """An actor without memory, and the rollout that it fills."""
-
-    def undecided(inputs, state):
-        batch = len(inputs.observation)
-        return NetworkOutputs(np.zeros((batch, 4), np.float32), baseline=np.zeros(batch, np.float32)), state
-
-    actor = Actor(Counting(3, seeds), Sampled(undecided), ends_with_lives=False, reward_clipping=reward_clipping)
-    rollout = Rollout(length=20, num_envs=3, observation_shape=(2, 2, 1), num_actions=4)
-    actor.begin(rollout)
-    return actor, rollout
-
-
 @pytest.fixture(params=[True, False], ids=["lives", "games"])
 def played(request):
     """Three rollouts of three environments, and what the network was asked."""
@@ -135,20 +122,6 @@ def test_games_are_whole_whatever_ends_an_episode(played):
     assert not [game for game in games if game.environment == 2]
 
 
-def test_games_begun_by_an_earlier_version_have_no_clipped_return():
-    actor, rollout = alone("abs_one")
-    games = [game for step in range(4) for game in actor.play(rollout, step, np.random.default_rng(step))]
-    assert [game.environment for game in games] == [0]
-    state = actor.get_state()
-    assert state["clipped_returns"] == [1, 4, 4]
-    state["lengths"][0] = 0  # as if its next game had not begun
-    del state["clipped_returns"]
-    actor.set_state(state, {})
-    assert actor.get_state()["clipped_returns"] == [0, None, None]
-    games = [game for step in range(4, 10) for game in actor.play(rollout, step, np.random.default_rng(step))]
-    assert [(game.environment, game.clipped_return) for game in games] == [(1, None), (0, 2), (0, 3), (1, 5)]
-
-
 def test_the_baseline_is_written_and_looks_one_step_ahead():
     network = Recurrent()
     actor = Actor(Counting(3, seeds), Sampled(network, state_shapes=((1,),)), ends_with_lives=False)
@@ -177,11 +150,16 @@ def test_a_cutoff_ends_a_game():
 
 
 def test_environments_draw_different_actions():
-    actor, rollout = alone("none")
+    def undecided(inputs, state):
+        batch = len(inputs.observation)
+        return NetworkOutputs(np.zeros((batch, 4), np.float32), baseline=np.zeros(batch, np.float32)), state
+
+    actor = Actor(Counting(3, seeds), Sampled(undecided), ends_with_lives=False)
+    rollout = Rollout(length=20, num_envs=3, observation_shape=(2, 2, 1), num_actions=4)
+    actor.begin(rollout)
     for step in range(20):
         actor.play(rollout, step, np.random.default_rng(step))
-    sequences = {tuple(sequence) for sequence in rollout.actions.T.tolist()}
-    assert len(sequences) == 3
+    assert len({tuple(sequence) for sequence in rollout.actions.T.tolist()}) == 3
 
 
 def test_screens_are_stacked_as_channels():

@@ -61,14 +61,6 @@ def test_the_norm_of_all_gradients_together_is_bounded(largest, factor):
     assert float(np.asarray(optimizer.norm)) == pytest.approx(5)
 
 
-def test_adam_is_that_of_keras():
-    ours = walk(replace(PAPER, optimizer="adam", optimizer_epsilon=1e-8), [1, 2, -1])
-    variable, optimizer = keras.Variable(np.zeros(1, np.float32)), keras.optimizers.Adam(0.1, epsilon=1e-8)
-    for gradient, position in zip([1, 2, -1], ours, strict=True):
-        optimizer.apply([keras.ops.convert_to_tensor(np.float32([gradient]))], [variable])
-        assert position == pytest.approx(float(np.asarray(variable)[0]), rel=1e-6)
-
-
 RADAM = replace(PAPER, optimizer="radam", optimizer_epsilon=1e-8)
 
 

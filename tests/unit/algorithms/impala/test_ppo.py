@@ -165,9 +165,8 @@ def proximal_and_rollout(model, seed=2):
     return network, rollout, proximal_of(make_policy(SETTINGS, layout, network.ask), rollout)
 
 
-@pytest.mark.parametrize("model", ["impala_shallow", "impala_shallow_lstm"])
-def test_the_network_is_asked_about_every_step_with_the_memory_it_would_have(model):
-    network, rollout, found = proximal_and_rollout(model)
+def test_the_network_is_asked_about_every_step_with_the_memory_it_would_have():
+    network, rollout, found = proximal_and_rollout("impala_shallow_lstm")
     state = rollout.state
     for step in range(TIME + 1):
         keeps = ~rollout.is_first[step][:, None]
@@ -193,9 +192,8 @@ def test_weights_are_the_ratios_of_probabilities_within_their_bounds():
     np.testing.assert_allclose(found.weights, np.clip(np.exp(now - before), *bounds), rtol=1e-5)
 
 
-@pytest.mark.parametrize("model", ["impala_shallow", "impala_shallow_lstm"])
-def test_the_first_minibatch_of_a_rollout_has_ratios_of_one_however_old_the_rollout_is(model):
-    network, rollout, proximal = proximal_and_rollout(model)
+def test_the_first_minibatch_of_a_rollout_has_ratios_of_one_however_old_the_rollout_is():
+    network, rollout, proximal = proximal_and_rollout("impala_shallow_lstm")
     batch = next(minibatches(rollout, SETTINGS, np.random.default_rng(4), proximal))
     figures = network.update(batch, learning_rate=0.01)
     assert figures["rho_mean"] == pytest.approx(1, abs=1e-5)

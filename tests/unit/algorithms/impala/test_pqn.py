@@ -122,7 +122,7 @@ def test_the_preset_is_that_of_cleanrl():
 
 
 @pytest.mark.parametrize("model", KERAS_NETWORKS)
-@pytest.mark.parametrize("preset", ["pqn", "neurozoo_pqn", "ppo", "impala_paper"])
+@pytest.mark.parametrize("preset", ["pqn", "ppo"])
 def test_networks_that_do_not_fit_the_objective_are_refused(model, preset):
     check = PRESETS[preset].check_model
     learns_values = preset.endswith("pqn")

@@ -1,7 +1,7 @@
 """The rows of games in a report: all of them, or every second, fourth ... if there are too many."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from neurozoo.algorithms.impala import statistics
@@ -37,7 +37,7 @@ def test_rows_are_evenly_thinned(games, each):
 
 def test_rows_of_a_continued_epoch_are_the_same():
     half = after(13)
-    continued = EpochStatistics.from_state(json.loads(json.dumps(half.get_state())))
+    continued = EpochStatistics(**json.loads(json.dumps(asdict(half))))
     for each in (half, continued):
         for number in range(13, 40):
             each.add_episode(game(number))

@@ -4,22 +4,18 @@ import keras
 import numpy as np
 import pytest
 import twins
-from neurozoo.algorithms.impala.vtrace import log_probabilities, vtrace, vtrace_of_logits
+from neurozoo.algorithms.impala.vtrace import entropies, log_probabilities, vtrace
 
 
-def arrays(time=5, batch=5, *trailing):
-    """The inputs of the original's test, with trailing dimensions if wanted."""
-    shape = (time, batch, *trailing)
-    count = int(np.prod(shape))
-    log_ratios = np.linspace(-2.5, 2.5, count, endpoint=False).reshape(shape)
-    rewards = np.arange(count, dtype=float).reshape(shape)
-    discounts = np.array([0.9 / (b + 1) for b in range(batch)]).reshape(1, batch, *[1] * len(trailing))
+def arrays(time=5, batch=5):
+    """The inputs of the original's test."""
+    rewards = np.arange(time * batch, dtype=float).reshape(time, batch)
     return {
-        "log_ratios": log_ratios,
-        "discounts": np.broadcast_to(discounts, shape).copy(),
+        "log_ratios": np.linspace(-2.5, 2.5, time * batch, endpoint=False).reshape(time, batch),
+        "discounts": np.tile([0.9 / (b + 1) for b in range(batch)], (time, 1)),
         "rewards": rewards,
         "values": rewards / batch,
-        "bootstrap": np.arange(batch, dtype=float).reshape(batch, *[1] * len(trailing)) + np.ones(trailing),
+        "bootstrap": np.arange(batch, dtype=float) + 1,
     }
 
 
@@ -75,12 +71,6 @@ def test_on_policy_targets_are_returns():
     assert_close((targets, advantages), (returns, returns - inputs["values"]))
 
 
-def test_with_rho_bar_zero_nothing_is_learned_of_the_baseline():
-    inputs = arrays()
-    targets, _ = vtrace(**floats(inputs), rho_bar=0.0)
-    np.testing.assert_array_equal(np.asarray(targets), np.float32(inputs["values"]))
-
-
 def test_nothing_passes_the_end_of_an_episode():
     inputs = arrays()
     inputs["discounts"][2] = 0
@@ -93,50 +83,19 @@ def test_nothing_passes_the_end_of_an_episode():
         assert (np.asarray(one)[3:] != np.asarray(another)[3:]).any()
 
 
-def test_trailing_dimensions_are_allowed():
-    inputs = arrays(4, 2, 42)
-    targets, _ = vtrace(**floats(inputs))
-    assert targets.shape == (4, 2, 42)
-    each = {name: array[..., 17] for name, array in inputs.items()}
-    np.testing.assert_allclose(np.asarray(targets)[..., 17], twins.vtrace(**each)[0], rtol=2e-5)
-
-
-def test_a_wrong_rank_is_refused():
-    inputs = floats(arrays(7, 1, 42))
-    with pytest.raises(ValueError, match="bootstrap must have rank 2, but has 3"):
-        vtrace(**inputs | {"bootstrap": inputs["bootstrap"][None]})
-    with pytest.raises(ValueError, match="rewards must have rank 3, but has 2"):
-        vtrace(**inputs | {"rewards": inputs["rewards"][..., 0]})
-
-
-@pytest.mark.parametrize("batch", [1, 2])
-def test_log_probabilities_of_all_actions_and_the_last_one(batch):
-    logits = np.random.default_rng(2).normal(0, 3, (7, batch, 3)).astype(np.float32)
+def test_log_probabilities_and_entropies_are_those_of_the_twins():
+    logits = np.random.default_rng(2).normal(0, 3, (7, 2, 3)).astype(np.float32)
     for action in range(3):
-        actions = np.full((7, batch), action, np.int32)
-        np.testing.assert_allclose(
-            np.asarray(log_probabilities(logits, actions)), twins.log_probabilities(logits, actions), atol=1e-5
-        )
+        actions = np.full((7, 2), action, np.int32)
+        found = np.asarray(log_probabilities(logits, actions))
+        np.testing.assert_allclose(found, twins.log_probabilities(logits, actions), atol=1e-5)
+    np.testing.assert_allclose(np.asarray(entropies(logits)), twins.entropies(logits), rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("batch", [1, 2])
-def test_logits_and_importance_weights_give_the_same(batch):
-    random = np.random.default_rng(4)
-    behaviour, target = random.normal(size=(2, 7, batch, 3)).astype(np.float32)
-    actions = random.integers(3, size=(7, batch)).astype(np.int32)
-    assert (actions == 2).any()
-    others = {name: array for name, array in floats(arrays(7, batch)).items() if name != "log_ratios"}
-    found = vtrace_of_logits(
-        behaviour_logits=behaviour, target_logits=target, actions=actions, **others, rho_bar=None, pg_rho_bar=None
-    )
-    of_target, of_behaviour = (twins.log_probabilities(logits, actions) for logits in (target, behaviour))
-    np.testing.assert_allclose(np.asarray(found.log_ratios), of_target - of_behaviour, atol=1e-5)
-    np.testing.assert_allclose(np.asarray(found.target_log_probabilities), of_target, atol=1e-5)
-    np.testing.assert_allclose(np.asarray(found.behaviour_log_probabilities), of_behaviour, atol=1e-5)
-    expected = twins.vtrace(log_ratios=of_target - of_behaviour, **others, rho_bar=None, pg_rho_bar=None)
-    assert_close(found.vtrace, expected)
-    with pytest.raises(ValueError, match="actions must have rank 2"):
-        vtrace_of_logits(behaviour_logits=behaviour, target_logits=target, actions=actions[0], **others)
+def test_the_entropy_of_equal_odds_is_the_logarithm_of_their_number():
+    # 1/4, 1/4, 1/2: 1/4 ln 4 + 1/4 ln 4 + 1/2 ln 2 = 3/2 ln 2
+    found = entropies(np.float32([[[1, 1, 1, 1]], [[0, 0, np.log(2), -100]]]))
+    np.testing.assert_allclose(np.asarray(found), [[np.log(4)], [1.5 * np.log(2)]], rtol=1e-6)
 
 
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="uses TensorFlow's tape")

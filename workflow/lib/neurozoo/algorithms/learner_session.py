@@ -102,9 +102,6 @@ class LearnerSession:
     See `neurozoo.algorithms.session.Session`.
 
     Args:
-        learner: The learner.
-        layout: Its network.
-        protocol: How it plays.
         action_rule: How outputs of the trained network become actions, see `Checkpoint`.
     """
 

@@ -4,13 +4,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 
 from neurozoo.agents.policies import PolicyInputs
 from neurozoo.algorithms.divergence import check_finite
-from neurozoo.algorithms.dqn.games import GamesInPlay
 from neurozoo.algorithms.dqn.phases import PhaseStatistics
 from neurozoo.algorithms.dqn.playing import epsilon_greedy, play_test
 from neurozoo.algorithms.dqn.q_network import QNetwork
@@ -20,8 +20,8 @@ from neurozoo.algorithms.learner_session import ReportedNetwork
 from neurozoo.algorithms.session import Report
 from neurozoo.environments.episode_seeds import draw_seed
 from neurozoo.environments.protocols import Protocol
-from neurozoo.environments.vector import Step
-from neurozoo.environments.vector_environments import VectorEnvironment, make_vector_environment
+from neurozoo.environments.vector import SeedOf, Step, VectorEnvironment
+from neurozoo.environments.vector_environments import make_vector_environment
 from neurozoo.networks.description import Layout
 from neurozoo.randomness import MAX_SEED, Entropy, Purpose, generator
 
@@ -38,14 +38,7 @@ class DeepQLearner:
     Steps are made in rounds, one step in each environment. While the emulators play a round, the network learns from
     transitions stored before it. If a minibatch is due only every few rounds, a thread learns from it during these
     rounds, and actions are chosen with the weights from before. So playing and learning overlap, but results do not
-    depend on timing.
-
-    Args:
-        settings: The settings.
-        entropy: What random numbers depend on besides their address; see `run_entropy`.
-        layout: The network.
-        protocol: How episodes are played.
-        threads: Number of threads; results do not depend on it.
+    depend on timing, nor on the number of threads.
     """
 
     def __init__(
@@ -59,16 +52,21 @@ class DeepQLearner:
         self._protocol = protocol
         self._entropy = entropy
         self._rounds = self._updates = 0
-        self._recent: deque[float] = deque(maxlen=RECENT)
-        self._games = GamesInPlay(settings, entropy)
-        self._has_enough = False
         self._waited = 0  # decisions of `noop_steps`
+        self._recent: deque[float] = deque(maxlen=RECENT)
+        # Of each environment:
+        self._returns = np.zeros(settings.num_envs, np.float64)
+        self._has_played = np.zeros(settings.num_envs, np.bool_)  # a step that counts in its game
+        self._waits = np.zeros(settings.num_envs, np.int64)
+        self._seen = np.ones(settings.num_envs, np.int64)  # screens of this life, at most those of a state
+        self._masks = settings.masks_lost_lives and (settings.life_loss, settings.windows) == ("terminal", "padded")
+        self._can_learn = False
         self._test_done: int | None = None  # episodes of the current test, or steps if it has a number of them
         self._statistics: dict[str, PhaseStatistics] = {}
         self._states: np.ndarray | None = None
         self._saved: tuple[Mapping, Mapping] | None = None
         self._thread = ThreadPoolExecutor(1)
-        self._learned: tuple[Future, Sample, PhaseStatistics] | None = None
+        self._learning: tuple[Future, Sample, PhaseStatistics] | None = None
 
     # ---- for training
 
@@ -84,17 +82,14 @@ class DeepQLearner:
 
     @property
     def is_done(self) -> bool:
-        """Whether the budget of frames is spent and the last epoch was tested.
-
-        A state that was saved within the last epoch has spent the budget, too.
-        """
+        """Whether the last epoch was tested; a state that was saved before has spent the budget, too."""
         return self.reported is not None and self.reported.frames == self.frames >= self.settings.frames
 
     @property
     def progress(self) -> tuple[str, int, int, str]:
-        """The phase, how much of it is done, how much it has, and in what unit."""
+        """See `Learner`."""
         s = self.settings
-        if self.steps < s.learning_starts:
+        if self._is_random:
             return "random", self.steps, s.learning_starts, "steps of random"
         if self._test_done is not None:
             total, unit = (s.num_test_episodes, "episodes") if s.test_steps is None else (s.test_steps, "steps")
@@ -124,14 +119,7 @@ class DeepQLearner:
         """
         s = self.settings
         self._game, self._ops = game, ops
-        self._environments = make_vector_environment(
-            game,
-            self._protocol,
-            count=s.num_envs,
-            threads=self.threads,
-            seed_of=self._seed_of,
-            ops=ops,
-        )
+        self._environments = self._make_environments(s.num_envs, self._seed_of)
         self._replay = Replay(
             capacity=s.replay_size,
             num_envs=s.num_envs,
@@ -141,7 +129,7 @@ class DeepQLearner:
             reward_scale=s.reward_scale,
             reward_bounds=s.reward_bounds,
             windows=s.windows,
-            masks_terminals=self._games.masks_lives,
+            masks_terminals=self._masks,
             prioritised=s.prioritised,
             exponent=s.priority_exponent,
             folder=folder if s.keep_replay else None,
@@ -151,7 +139,7 @@ class DeepQLearner:
         self._network = QNetwork(self._layout, s, random=generator(self._entropy, Purpose.INITIAL_WEIGHTS))
         said = [self._replay.announcement]
         if self._saved:
-            state, arrays = self._saved
+            (state, arrays), self._saved = self._saved, None
             self._network.set_arrays(arrays)
             self._environments.set_state(state["worlds"], arrays)
             self._replay.set_state(state["replay"], arrays)
@@ -161,7 +149,6 @@ class DeepQLearner:
                     "interrupted."
                 )
                 self._begin(np.arange(s.num_envs))
-            self._saved = None
         else:
             self._begin(np.arange(s.num_envs))
         return said
@@ -172,77 +159,71 @@ class DeepQLearner:
         self._environments.close()
 
     def learn(self, watch: Watch) -> Report | None:
-        """Plays and learns until the state should be saved, or plays the test of a finished epoch.
-
-        Args:
-            watch: Called after every round; may raise to stop.
-
-        Returns:
-            The report after the test of an epoch, otherwise None.
-        """
+        """Plays and learns until the state should be saved, or plays the test of a finished epoch and reports it."""
         s = self.settings
-        if self.steps >= self._epoch_end():
+        end = s.learning_starts + (self.iteration + 1) * s.epoch_steps
+        if self.steps >= end:
             return self._finish_epoch(watch)
-        stop = min(self._epoch_end(), (self.steps // SAVE_STEPS + 1) * SAVE_STEPS)
+        stop = min(end, (self.steps // SAVE_STEPS + 1) * SAVE_STEPS)
         rounds = 0
-        while self.steps < stop:
-            is_random = self.steps < s.learning_starts
-            started = time.perf_counter()
-            played, waited = self._play_round()
-            phase = "random" if is_random else "train"
-            self._phase(phase).seconds += time.perf_counter() - started
-            watch((played + waited) * self._protocol.frame_skip, played)
+        while self.steps < stop and rounds * s.num_envs < SAVE_STEPS:  # decisions of `noop_steps` take time, too
+            played = self._play_round()
+            watch(s.num_envs * self._protocol.frame_skip, played)
             rounds += 1
-            if rounds * s.num_envs >= SAVE_STEPS:  # decisions of `noop_steps` take time, too
-                break
         return None
 
     # ---- a round
 
-    def _epoch_end(self) -> int:
-        return self.settings.learning_starts + (self.iteration + 1) * self.settings.epoch_steps
+    @property
+    def _is_random(self) -> bool:
+        return self.steps < self.settings.learning_starts
+
+    def _make_environments(self, count: int, seed_of: SeedOf) -> VectorEnvironment:
+        return make_vector_environment(
+            self._game, self._protocol, count=count, threads=self.threads, seed_of=seed_of, ops=self._ops
+        )
 
     def _seed_of(self, environment: int, episode: int) -> int:
         random = generator(self._entropy, Purpose.WORLD_EPISODE, environment, episode)
         return draw_seed(random, Purpose.WORLD_EPISODE, self._protocol)
 
-    def _phase(self, name: str) -> PhaseStatistics:
-        return self._statistics.setdefault(name, PhaseStatistics())
-
-    def _play_round(self) -> tuple[int, int]:
-        """Makes a decision in each environment and learns meanwhile; returns the steps and the waiting decisions."""
-        s = self.settings
-        epsilon = s.epsilon(self.steps)
-        phase = self._phase("random" if self.steps < s.learning_starts else "train")
-        is_waiting = self._games.waits > 0
+    def _play_round(self) -> int:
+        """Makes a decision in each environment and learns meanwhile; returns how many are steps, and do not wait."""
+        started = time.perf_counter()
+        phase = self._statistics.setdefault("random" if self._is_random else "train", PhaseStatistics())
+        phase.epsilon = self.settings.epsilon(self.steps)
+        is_waiting = self._waits > 0
         draws = generator(self._entropy, Purpose.EXPLORATION, self._rounds)
-        policy = epsilon_greedy(self._network.acting_values, epsilon=epsilon, num_actions=self._layout.num_actions)
-        seen = PolicyInputs.without_history(self._games.masked(self._environments.stacks))
-        actions = policy.step(seen, (), draws).action
+        num_actions = self._layout.num_actions
+        policy = epsilon_greedy(self._network.acting_values, epsilon=phase.epsilon, num_actions=num_actions)
+        actions = policy.step(PolicyInputs.without_history(self._stacks()), (), draws).action
         actions[is_waiting] = 0
         self._rounds += 1
         self._environments.send(actions)
         played = int(np.sum(~is_waiting))
         self._learn_for(played, phase)
-        step = self._environments.receive()
-        self._remember(actions, step, is_waiting, phase)
+        self._remember(actions, self._environments.receive(), is_waiting, phase)
         self.steps += played
         self._waited += len(is_waiting) - played
         phase.steps += played
-        phase.epsilon = epsilon
-        return played, len(is_waiting) - played
+        phase.seconds += time.perf_counter() - started
+        return played
+
+    def _stacks(self) -> np.ndarray:
+        """Returns what the network sees: uint8, (num_envs, HISTORY, height, width)."""
+        stacks = self._environments.stacks
+        if not self._masks or self._seen.min() == HISTORY:
+            return stacks
+        is_older = np.arange(HISTORY) < HISTORY - self._seen[:, np.newaxis]
+        return np.where(is_older[..., np.newaxis, np.newaxis], np.uint8(0), stacks)
 
     def _learn_for(self, played: int, phase: PhaseStatistics) -> None:
         """Learns from as many minibatches as these steps require."""
-        s = self.settings
-        before = self.train_steps
-        after = max(0, self.steps + played - s.learning_starts)
-        if self.steps < s.learning_starts:
+        if self._is_random:
             return
-        events = -(-after // s.train_frequency) - -(-before // s.train_frequency)
-        is_new_target = s.target_update_period and -(-after // s.target_update_period) > -(
-            -before // s.target_update_period
-        )
+        s = self.settings
+        events = self._count_due(played, s.train_frequency)
+        is_new_target = s.target_update_period > 0 and self._count_due(played, s.target_update_period) > 0
         if events or is_new_target:
             self._finish_learning()
         if is_new_target:
@@ -250,62 +231,66 @@ class DeepQLearner:
         if events:
             self._network.update_acting()
         for _ in range(events * s.train_repeat):
-            if not self._can_learn():
-                return
-            sample = self._replay.sample(
-                s.batch_size, generator(self._entropy, Purpose.MINIBATCH, self._updates), beta=s.importance(self.steps)
-            )
-            self._learned = (self._thread.submit(self._network.update, sample), sample, phase)
+            if not self._can_learn:  # asking the memory takes long, and a yes stays a yes
+                self._can_learn = len(self._replay) > s.batch_size and self._replay.can_sample
+                if not self._can_learn:
+                    return
+            draws = generator(self._entropy, Purpose.MINIBATCH, self._updates)
+            sample = self._replay.sample(s.batch_size, draws, beta=s.importance(self.steps))
+            self._learning = (self._thread.submit(self._network.update, sample), sample, phase)
             self._updates += 1
             if not s.plays_on:
                 self._finish_learning()
 
+    def _count_due(self, played: int, period: int) -> int:
+        """Returns how many periods begin within the next `played` training steps."""
+        return -(-(self.train_steps + played) // period) - -(-self.train_steps // period)
+
     def _finish_learning(self) -> None:
         """Waits for the minibatch that is being learned from."""
-        if self._learned is None:
+        if self._learning is None:
             return
-        (future, sample, phase), self._learned = self._learned, None
+        (future, sample, phase), self._learning = self._learning, None
         errors = future.result()
         check_finite(errors, update=self._updates, learning_rate=self.settings.learning_rate)
-        if self.settings.prioritised:
-            self._replay.update(sample.rows, errors)
+        self._replay.update(sample.rows, errors)
         phase.add_cost(float(np.mean(np.square(errors, dtype=np.float64))) / 2)
-
-    def _can_learn(self) -> bool:
-        if not self._has_enough:  # asking the memory takes long, and a yes stays a yes
-            self._has_enough = len(self._replay) > self.settings.batch_size and self._replay.can_sample
-        return self._has_enough
 
     def _remember(self, actions: np.ndarray, step: Step, is_waiting: np.ndarray, phase: PhaseStatistics) -> None:
         s = self.settings
         is_lost = step.is_life_lost if s.life_loss == "terminal" else np.zeros_like(step.is_over)
         environments = np.flatnonzero(~is_waiting)
-        terminals = step.is_over | is_lost
-        self._replay.append(
-            environments,
-            actions[environments],
-            step.rewards[environments],
-            self._environments.screens[environments],
-            terminals[environments],
-        )
-        phase.lives += int(np.sum(terminals[environments]))
+        terminals = (step.is_over | is_lost)[environments]
+        rewards, screens = step.rewards[environments], self._environments.screens[environments]
+        self._replay.append(environments, actions[environments], rewards, screens, terminals)
+        self._seen[environments] = np.where(terminals, 1, np.minimum(self._seen[environments] + 1, HISTORY))
+        self._returns[environments] += rewards
+        phase.lives += int(np.sum(terminals))
         ended = step.is_over | step.is_cut
-        for score in self._games.count(environments, step.rewards, terminals=terminals, ended=ended):
-            phase.add_game(score)
-            self._recent.append(score)
+        self._has_played[environments] = True
+        # A game can end within the no-ops after a lost life; one that ends within its first no-ops was not played.
+        scores = self._returns[ended & self._has_played].tolist()
+        phase.games += scores
+        self._recent += scores
+        self._returns[ended], self._has_played[ended] = 0.0, False
+        self._waits = np.maximum(self._waits - 1, 0)
         if ended.any():
             self._environments.start_episodes(ended)
             self._begin(np.flatnonzero(ended))
-        if s.noop_steps and (lost := is_lost & ~ended & ~is_waiting).any():
-            self._games.wait(np.flatnonzero(lost), self._rounds)
+        self._wait(np.flatnonzero(is_lost & ~ended & ~is_waiting))
 
     def _begin(self, environments: np.ndarray) -> None:
         """Starts new episodes in the replay memory."""
-        self._games.begin(environments, self._rounds)
-        if self.settings.windows == "padded":
-            self._replay.begin(environments, self._environments.screens[environments])
-        else:
-            self._replay.seam(environments)
+        self._seen[environments] = 1
+        self._wait(environments)
+        self._replay.begin(environments, self._environments.screens[environments])
+
+    def _wait(self, environments: np.ndarray) -> None:
+        if self.settings.noop_steps:
+            least, most = self.settings.noop_steps
+            for environment in environments.tolist():
+                draws = generator(self._entropy, Purpose.WAIT, environment, self._rounds)
+                self._waits[environment] = draws.integers(least, most + 1)
 
     # ---- between epochs
 
@@ -318,64 +303,64 @@ class DeepQLearner:
         self._test_done = 0
         test = play_test(
             self._network.values,
+            self._make_environments,
             settings=self.settings,
-            game=self._game,
             protocol=self._protocol,
-            threads=self.threads,
             address=(self._entropy, self.iteration),
             num_actions=self._layout.num_actions,
             beat=tell,
-            ops=self._ops,
         )
         self._test_done = None
         self.iteration += 1
         frames, before = self.frames, self.reported.frames if self.reported else 0
-        scores = test.games or [test.unfinished]
-        self.reported = ReportedNetwork(
-            self._network.theta(), float(np.mean(scores)), self.iteration, frames, len(test.games)
-        )
+        score = float(np.mean(test.games or [test.unfinished]))
+        self.reported = ReportedNetwork(self._network.theta(), score, self.iteration, frames, len(test.games))
         if self._states is None and self._replay.can_sample and len(self._replay) > STATES:
             random = generator(self._entropy, Purpose.MINIBATCH, MAX_SEED)  # no update has this number
             self._states = self._replay.sample(STATES, random).screens[:, :HISTORY]
         meanq = 0.0 if self._states is None else float(self._network.values(self._states).max(axis=-1).mean())
         # After the last update, nothing else has looked at what it made of the network.
         check_finite(meanq, update=self._updates, learning_rate=self.settings.learning_rate)
-        fields: dict[str, object] = {}
-        own = {"total_train_steps": self.train_steps, "replay_memory_count": len(self._replay), "meanq": meanq}
-        for phase, statistics in (*self._statistics.items(), ("test", test)):
-            shared = own | {"weight_updates": self._updates}
-            fields |= {f"{phase}_{name}": value for name, value in statistics.columns(shared).items()}
-        steps = (frames - before) // self._protocol.frame_skip
+        shared = {"total_train_steps": self.train_steps, "replay_memory_count": len(self._replay), "meanq": meanq}
+        shared["weight_updates"] = self._updates
+        fields = {
+            f"{phase}_{name}": value
+            for phase, statistics in (*self._statistics.items(), ("test", test))
+            for name, value in statistics.columns(shared).items()
+        }
+        fields["TimestepsThisIter"] = (frames - before) // self._protocol.frame_skip
+        fields["TimestepsSoFar"] = frames // self._protocol.frame_skip
         self._statistics = {}
         return Report(
             iteration=self.iteration,
             progress=frames,
             score=float(np.mean(self._recent)) if self._recent else None,
             score_episodes=len(self._recent),
-            test_score=self.reported.score,
+            test_score=score,
             test_episodes=len(test.games),
-            fields=fields | {"TimestepsThisIter": steps, "TimestepsSoFar": frames // self._protocol.frame_skip},
+            fields=fields,
         )
 
     # ---- state
 
     def get_state(self) -> dict:
         """Returns what continuing depends on, as plain JSON; only between two rounds."""
-        reported = self.reported
         self._finish_learning()
         self._replay.flush()
         return {
             "iteration": self.iteration,
             "steps": self.steps,
-            "frames": self.frames,
             "waited": self._waited,
             "rounds": self._rounds,
             "updates": self._updates,
             "recent": list(self._recent),
-            **self._games.get_state(),
-            "statistics": {name: statistics.get_state() for name, statistics in self._statistics.items()},
+            "returns": self._returns.tolist(),
+            "has_played": self._has_played.tolist(),
+            "waits": self._waits.tolist(),
+            "seen": self._seen.tolist(),
+            "statistics": {name: asdict(statistics) for name, statistics in self._statistics.items()},
             "has_states": self._states is not None,
-            "reported": reported and reported.to_json(),
+            "reported": self.reported and self.reported.to_json(),
             "worlds": self._environments.get_state(),
             "replay": self._replay.get_state(),
         }
@@ -391,18 +376,14 @@ class DeepQLearner:
         return arrays
 
     def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `get_state` and `get_arrays` returned; call it before `open`.
-
-        Raises:
-            LookupError, TypeError, ValueError, AttributeError: `state` is something else.
-        """
-        self.iteration, self.steps = int(state["iteration"]), int(state["steps"])
-        self._waited, self._rounds, self._updates = (int(state[name]) for name in ("waited", "rounds", "updates"))
-        self._recent.extend(float(score) for score in state["recent"])
-        self._games.set_state(state)
-        self._statistics = {
-            name: PhaseStatistics.from_state(statistics) for name, statistics in state["statistics"].items()
-        }
+        """Continues from what `get_state` and `get_arrays` returned; call it before `open`."""
+        self.iteration, self.steps, self._waited, self._rounds, self._updates = (
+            int(state[name]) for name in ("iteration", "steps", "waited", "rounds", "updates")
+        )
+        self._recent.extend(state["recent"])
+        self._returns[:], self._has_played[:] = state["returns"], state["has_played"]
+        self._waits[:], self._seen[:] = state["waits"], state["seen"]
+        self._statistics = {name: PhaseStatistics(**each) for name, each in state["statistics"].items()}
         self._states = arrays["states"] if state["has_states"] else None
         if state["reported"]:
             self.reported = ReportedNetwork.from_json(state["reported"], arrays)

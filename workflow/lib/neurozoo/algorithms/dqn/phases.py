@@ -1,14 +1,14 @@
 """Statistics of a phase of deep Q-learning, in the columns of simple_dqn."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 import numpy as np
 
 
 @dataclass
 class PhaseStatistics:
-    """The counts of a random, training or test phase.
+    """The counts of a random, training or test phase; plain JSON.
 
     Attributes:
         steps: Steps of this phase.
@@ -29,10 +29,6 @@ class PhaseStatistics:
     updates: int = 0
     seconds: float = 0.0
     unfinished: float = 0.0
-
-    def add_game(self, score: float) -> None:
-        """Counts a game that has ended."""
-        self.games.append(score)
 
     def add_cost(self, cost: float) -> None:
         """Counts an update, whose cost is half the mean square of its unclipped errors."""
@@ -58,12 +54,3 @@ class PhaseStatistics:
             "steps_per_second": self.steps / max(self.seconds, 1e-9),
             "nr_lives_games": self.lives,
         }
-
-    def get_state(self) -> dict:
-        """Returns everything as plain JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_state(cls, state: Mapping) -> "PhaseStatistics":
-        """Continues from what `get_state` returned."""
-        return cls(**state)

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from neurozoo.algorithms.dqn.phases import PhaseStatistics
 from neurozoo.algorithms.dqn.settings import DqnSettings
 from neurozoo.environments.episode_seeds import draw_seed
 from neurozoo.environments.protocols import Protocol
-from neurozoo.environments.vector_environments import make_vector_environment
+from neurozoo.environments.vector import SeedOf, VectorEnvironment
 from neurozoo.randomness import Entropy, Purpose, generator
 
 TEST_ENVIRONMENTS = 8  # at once, at most
@@ -20,13 +19,7 @@ ValuesOf = Callable[[np.ndarray], np.ndarray]  # from states, uint8, to action v
 
 
 def epsilon_greedy(values_of: ValuesOf, *, epsilon: float, num_actions: int) -> EpsilonGreedy:
-    """Returns the policy of deep Q-learning: greedy on action values, or random.
-
-    Args:
-        values_of: Returns action values. Not asked when all actions of a step are random.
-        epsilon: Probability of a random action.
-        num_actions: Number of actions.
-    """
+    """Returns the policy of deep Q-learning. It asks for no values when all actions of a step are random."""
 
     def forward(inputs: PolicyInputs, state: State) -> tuple[NetworkOutputs, State]:
         return NetworkOutputs(values_of(inputs.observation)), state
@@ -36,30 +29,26 @@ def epsilon_greedy(values_of: ValuesOf, *, epsilon: float, num_actions: int) -> 
 
 def play_test(
     values_of: ValuesOf,
+    make_environments: Callable[[int, SeedOf], VectorEnvironment],
     *,
     settings: DqnSettings,
-    game: str,
     protocol: Protocol,
-    threads: int,
     address: tuple[Entropy, int],
     num_actions: int,
     beat: Callable[[int, int], None],
-    ops: Path | None = None,
 ) -> PhaseStatistics:
     """Plays whole episodes, or a number of steps, in environments of their own.
 
     Args:
         values_of: Returns action values.
+        make_environments: Makes environments from their number and the seeds of their episodes.
         settings: `test_steps` and `finishes_test`, or else `num_test_episodes`; `test_epsilon`, `test_cutoff` and
             `noop_steps`.
-        game: Game id.
         protocol: How episodes are played.
-        threads: Threads of the emulators.
         address: The run's entropy, and the epoch; all random numbers depend on them.
         num_actions: Number of actions.
         beat: Called after every round with its steps and how much is done: steps of `test_steps`, else episodes; may
             raise to stop.
-        ops: See `make_vector_environment`.
     """
     s, (entropy, epoch) = settings, address
     count = 1 if s.test_steps is not None else min(s.num_test_episodes, TEST_ENVIRONMENTS)
@@ -74,19 +63,18 @@ def play_test(
             draws = generator(entropy, Purpose.WAIT, epoch, rounds, 0)
             waits[environments] = draws.integers(least, most + 1, len(environments))
 
-    phase, started = PhaseStatistics(), time.perf_counter()
-    environments = make_vector_environment(game, protocol, count=count, threads=threads, seed_of=seed_of, ops=ops)
-    returns, is_open = np.zeros(count), np.ones(count, bool)
-    waits, lengths = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    policy = epsilon_greedy(values_of, epsilon=s.test_epsilon, num_actions=num_actions)
-    rounds = 0
-    wait(np.arange(count))
-
     def goes_on() -> bool:
         if s.test_steps is None:
             return bool(is_open.any())
         return phase.steps < s.test_steps or (s.finishes_test and lengths[0] > 0)
 
+    phase, started = PhaseStatistics(epsilon=s.test_epsilon), time.perf_counter()
+    environments = make_environments(count, seed_of)
+    returns, is_open = np.zeros(count), np.ones(count, bool)
+    waits, lengths = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    policy = epsilon_greedy(values_of, epsilon=s.test_epsilon, num_actions=num_actions)
+    rounds = 0
+    wait(np.arange(count))
     try:
         while goes_on():
             draws = generator(entropy, Purpose.TEST_EXPLORATION, epoch, rounds)
@@ -103,8 +91,7 @@ def play_test(
             ended = step.is_over | step.is_cut
             if s.test_cutoff is not None:
                 ended |= lengths >= s.test_cutoff
-            for environment in np.flatnonzero(ended & is_open):
-                phase.add_game(float(returns[environment]))
+            phase.games += returns[ended & is_open].tolist()
             if ended.any():
                 returns[ended], lengths[ended] = 0.0, 0
                 environments.start_episodes(ended)
@@ -115,6 +102,5 @@ def play_test(
     finally:
         environments.close()
     phase.unfinished = float(returns.max())
-    phase.epsilon = s.test_epsilon
     phase.seconds = time.perf_counter() - started
     return phase

@@ -3,8 +3,7 @@
 It works with any `KERAS_BACKEND`; what depends on the backend is in `neurozoo.algorithms.compiled`.
 """
 
-from collections.abc import Mapping
-from functools import cached_property
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,10 +27,8 @@ class QNetwork:
     A dueling head exists only during training: half of the last hidden layer gives the value of the state, the other
     half the advantages. `theta` folds both into the layout's output layer, which gives the same action values.
 
-    Args:
-        layout: The network, of convolutions and dense layers.
-        settings: How it learns.
-        random: Draws the initial weights.
+    Raises:
+        NeurozooError: The network has layers that cannot be trained this way.
     """
 
     def __init__(self, layout: Layout, settings: DqnSettings, *, random: np.random.Generator) -> None:
@@ -45,6 +42,9 @@ class QNetwork:
         self.acting = _trainable(layout, is_dueling=settings.dueling) if settings.plays_on else self.online
         self._trainer = _trainer(self.online, self.target, settings)
         self._train = training_step(self._trainer)
+        self._predict = self._predict_acting = _predictor(layout, self.online)
+        if self.acting is not self.online:
+            self._predict_acting = _predictor(layout, self.acting)
         self._set_target = copier(self.online, self.target)
         self._set_acting = copier(self.online, self.acting)
         self.update_target()
@@ -61,20 +61,6 @@ class QNetwork:
     def acting_values(self, stacks: np.ndarray) -> np.ndarray:
         """The same with the weights of the last `update_acting`; may be called while another thread runs `update`."""
         return self._predict_acting(_stacked(stacks))
-
-    @cached_property
-    def _predict(self):
-        return self._predictor(self.online)
-
-    @cached_property
-    def _predict_acting(self):
-        return self._predict if self.acting is self.online else self._predictor(self.acting)
-
-    def _predictor(self, model: "keras.Model"):
-        import keras
-
-        inputs = keras.Input(self._layout.observation_shape, dtype="uint8")
-        return predictor(keras.Model(inputs, model(_seen(inputs))))
 
     def update(self, sample: "Sample") -> np.ndarray:
         """Learns from a minibatch once, and returns its errors, value minus target: float32, shape (batch,)."""
@@ -101,29 +87,17 @@ class QNetwork:
 
     def theta(self) -> np.ndarray:
         """Returns the weights of the online network in the order of the layout: float32, shape (parameters,)."""
-        return np.concatenate([array.ravel() for array in self._arrays().values()]).astype(np.float32)
-
-    def _arrays(self) -> dict[str, np.ndarray]:
         found = {weights.path: np.asarray(weights) for weights in self.online.weights}
-        names = {"w": "kernel", "b": "bias"}
-        arrays = {}
-        for placed in self._layout.layers:
-            for part in placed.layer.parts:
-                name = f"{placed.layer.name}/{names[part]}"
-                arrays[f"{placed.layer.name}/{part}"] = found[name] if name in found else _folded(found, names[part])
-        return arrays
+        kinds = {"w": "kernel", "b": "bias"}
+        names = [(each.layer.name, kinds[part]) for each in self._layout.layers for part in each.layer.parts]
+        arrays = [
+            found[f"{layer}/{kind}"] if f"{layer}/{kind}" in found else _folded(found, kind) for layer, kind in names
+        ]
+        return np.concatenate([array.ravel() for array in arrays]).astype(np.float32)
 
     def get_arrays(self) -> dict[str, np.ndarray]:
         """Returns everything that the next update depends on."""
-        return {
-            **{f"online-{n}": np.asarray(w) for n, w in enumerate(self.online.weights)},
-            **{f"target-{n}": np.asarray(w) for n, w in enumerate(self.target.weights)},
-            **{f"optimizer-{n}": np.asarray(v) for n, v in enumerate(self._trainer.optimizer.variables)},
-            **{f"acting-{n}": np.asarray(w) for n, w in enumerate(self._acting_weights())},
-        }
-
-    def _acting_weights(self) -> list:
-        return [] if self.acting is self.online else self.acting.weights
+        return {name: np.asarray(variable) for name, variable in self._variables().items()}
 
     def set_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Continues from what `get_arrays` returned.
@@ -131,11 +105,24 @@ class QNetwork:
         Raises:
             LookupError, ValueError: `arrays` are those of another network.
         """
-        variables = {"online": self.online.weights, "target": self.target.weights}
-        variables |= {"optimizer": self._trainer.optimizer.variables, "acting": self._acting_weights()}
-        for kind, each in variables.items():
-            for number, variable in enumerate(each):
-                variable.assign(arrays[f"{kind}-{number}"])
+        for name, variable in self._variables().items():
+            variable.assign(arrays[name])
+
+    def _variables(self) -> dict[str, "keras.Variable"]:
+        kinds = {
+            "online": self.online.weights,
+            "target": self.target.weights,
+            "optimizer": self._trainer.optimizer.variables,
+            "acting": [] if self.acting is self.online else self.acting.weights,
+        }
+        return {f"{kind}-{number}": each for kind, all_of in kinds.items() for number, each in enumerate(all_of)}
+
+
+def _predictor(layout: Layout, model: "keras.Model") -> Callable[[np.ndarray], np.ndarray]:
+    import keras
+
+    inputs = keras.Input(layout.observation_shape, dtype="uint8")
+    return predictor(keras.Model(inputs, model(_seen(inputs))))
 
 
 def _trainable(layout: Layout, *, is_dueling: bool) -> "keras.Model":

@@ -11,7 +11,6 @@ from neurozoo.algorithms.dqn.sum_tree import SumTree
 from neurozoo.compute.memory import gigabytes
 from neurozoo.errors import NeurozooError
 
-WINDOWS = ("padded", "whole")
 REMEDY = "Restore the file, or start the run anew."
 ROUNDS = 50  # attempts to draw valid rows, before all rows are searched
 SMALLEST_ERROR = 1e-6  # added to all errors, so that every row can be drawn again
@@ -49,9 +48,9 @@ class Replay:
     transition from the screens i - history .. i - 1.
 
     With `windows="whole"` (simple_dqn) a row is drawn only if `history` screens of its segment precede it; a segment
-    ends at a terminal or a seam. With "padded" (DeepMind) a segment begins with the first screen of a game, a row of
-    age 0 that is not a transition. Screens before it are zeros, and a terminal within the segment is a lost life. With
-    `masks_terminals`, a lost life begins a new segment, whose first screen is that after the terminal action. Rows
+    ends at a terminal or at `begin`. With "padded" (DeepMind) a segment begins with the first screen of a game, a row
+    of age 0 that is not a transition. Screens before it are zeros, and a terminal within the segment is a lost life.
+    With `masks_terminals`, a lost life begins a new segment, whose first screen is that after the terminal action. Rows
     whose segment ends without a terminal within the next n - 1 rows are never drawn.
 
     Two details differ from simple_dqn: the first slots of a full ring can be drawn, too (the original leaves out four
@@ -62,8 +61,6 @@ class Replay:
 
     Args:
         capacity: Rows that can be drawn from, of all environments together.
-        num_envs: Number of environments.
-        shape: Height and width of a screen.
         history: Screens in a state.
         steps: n of the n-step returns.
         discount: Per step.
@@ -78,8 +75,7 @@ class Replay:
         remedy: A sentence that tells the user what to do about a missing or damaged file.
 
     Raises:
-        NeurozooError: Too little memory or disk, or a capacity without room for one transition.
-        ValueError: An unknown kind of windows.
+        NeurozooError: Too little memory or disk.
 
     Source: Mnih et al. 2015, doi:10.1038/nature14236; Schaul et al. 2016, arXiv:1511.05952 (priorities).
     """
@@ -103,14 +99,7 @@ class Replay:
         slack: int = 0,
         remedy: str = REMEDY,
     ) -> None:
-        if windows not in WINDOWS:
-            raise ValueError(f"windows must be one of {WINDOWS}, not {windows!r}")
         self._length = capacity // num_envs
-        if self._length < history + steps + 1:
-            raise NeurozooError(
-                f"A replay memory of {capacity:,} screens for {num_envs} environments holds no transition of "
-                f"{history} + {steps} screens. Set replay_size to at least {num_envs * (history + steps + 1):,}."
-            )
         self._num_envs, self._history, self._steps = num_envs, history, steps
         self._powers = discount ** np.arange(steps)
         self._last_discount = discount**steps
@@ -130,11 +119,6 @@ class Replay:
         self._tree = SumTree(num_envs * self._ring) if prioritised else None
         self._highest = 1.0
 
-    @classmethod
-    def bytes_needed(cls, *, capacity: int, num_envs: int, shape: tuple[int, int] = (84, 84), slack: int = 0) -> int:
-        """Returns the bytes that the rings take: 7.1 GB for a million screens of 84 x 84."""
-        return Rings.bytes_needed(num_envs * (capacity // num_envs + slack), shape)
-
     def __len__(self) -> int:
         """Returns the number of rows in the memory, at most the capacity; not all of them can be drawn."""
         return int(np.minimum(self._written, self._length).sum())
@@ -151,36 +135,30 @@ class Replay:
     @property
     def can_sample(self) -> bool:
         """Whether there is at least one row to draw."""
-        return any(
-            len(self._valid_rows_of(environment, newest=newest))
-            for newest in (100, self._length)  # the newest are nearly always enough, and all take long
-            for environment in range(self._num_envs)
-        )
+        # The newest rows are nearly always enough, and all take long.
+        return any(len(self.valid_rows(newest=newest)) for newest in (100, self._length))
 
-    def valid_rows(self) -> np.ndarray:
-        """Lists all rows that can be drawn, shape (count,), int64, as in `Sample.rows`. This reads all ages."""
-        return np.concatenate(
-            [self._valid_rows_of(environment, newest=self._length) for environment in range(self._num_envs)]
-        )
+    def valid_rows(self, *, newest: int | None = None) -> np.ndarray:
+        """Lists the rows that can be drawn, of all or of the newest of each environment, as in `Sample.rows`."""
+        found = []
+        for environment, written in enumerate(self._written.tolist()):
+            rows = np.arange(max(0, written - (newest or self._length)), written)
+            if len(rows):  # before the first one, there may be no rings
+                rows = rows[self._is_valid(np.full(len(rows), environment), rows)]
+            found.append(rows * self._num_envs + environment)
+        return np.concatenate(found)
 
     def begin(self, environments: np.ndarray, screens: np.ndarray) -> None:
-        """Stores the first screens of new games; only for padded windows.
+        """Marks that the next rows of some environments do not follow their last ones.
 
         Args:
             environments: Indices of environments, shape (k,), each at most once.
-            screens: Shape (k, height, width), uint8.
+            screens: The first screens of their new games, which padded windows show: uint8, shape (k, height, width).
         """
-        if self._is_whole:
-            raise ValueError("a memory of whole windows has no first screens; mark the seam")
         environments = np.asarray(environments)
         self._next_ages[environments] = 0
-        self._write(environments, 0, 0.0, screens, False)
-
-    def seam(self, environments: np.ndarray) -> None:
-        """Marks that the next rows of some environments do not follow their last ones; only for whole windows."""
         if not self._is_whole:
-            raise ValueError("a memory of padded windows has no seams; begin with a first screen")
-        self._next_ages[environments] = 0
+            self._write(environments, 0, 0.0, screens, False)
 
     def append(
         self,
@@ -200,26 +178,20 @@ class Replay:
             terminals: Shape (k,), bool, whether the screens ended an episode (or a life).
 
         Raises:
-            ValueError: More than `slack` rows of an environment since the state was saved, or `begin` was not called
-                (padded windows).
+            ValueError: More than `slack` rows of an environment since the state was saved.
         """
         environments = np.asarray(environments)
-        if not self._is_whole and not self._next_ages[environments].all():
-            raise ValueError("the first screen of a game must be stored with `begin` before its first transition")
         self._write(environments, actions, rewards, screens, terminals)
         if self._is_whole or self._masks_terminals:
             self._next_ages[environments[np.asarray(terminals, bool)]] = 0 if self._is_whole else 1
 
     def sample(self, batch: int, random: np.random.Generator, beta: float = 1.0) -> Sample:
-        """Draws transitions with replacement.
+        """Draws transitions with replacement, if `can_sample`.
 
         Args:
             batch: Number of transitions.
             random: Generator of random numbers; the draw depends on nothing else.
             beta: How far the importance weights make up for the priorities: 0 not at all, 1 fully.
-
-        Raises:
-            ValueError: There is no row to draw; check `can_sample` before.
         """
         environments, rows = self._draw(batch, random)
         span = rows[:, None] + np.arange(-self._history, self._steps)
@@ -256,16 +228,11 @@ class Replay:
 
         Args:
             rows: Shape (count,), from `Sample.rows`.
-            errors: Shape (count,), the differences between target and value, of any sign.
-
-        Raises:
-            ValueError: An error is not finite.
+            errors: Shape (count,), the differences between target and value, of any sign, finite.
         """
         if self._tree is None:
             return
         priorities = (np.abs(np.asarray(errors, np.float64)) + SMALLEST_ERROR) ** self._exponent
-        if not np.isfinite(priorities).all():
-            raise ValueError("errors must be finite, but the learner's are not; did it diverge?")
         self._highest = max(self._highest, float(priorities.max()))
         environments, rows = rows % self._num_envs, rows // self._num_envs
         is_there = self._is_valid(environments, rows)
@@ -282,8 +249,6 @@ class Replay:
         self._saved = self._written.copy() if is_kept else None
         return {
             "is_kept": is_kept,
-            "length": self._length,
-            "slack": self._slack,
             "written": self._written.tolist(),
             "next_ages": self._next_ages.tolist(),
             "highest_priority": self._highest,
@@ -297,25 +262,13 @@ class Replay:
         return {"priorities": self._tree.leaves.copy()}
 
     def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continues from a saved state. A memory without a folder is empty then: its rows were lost with its process.
+        """Continues a new memory from a saved state. Without a folder it stays empty: its rows were lost.
 
         Raises:
             NeurozooError: A file is missing, cut off, of another shape, or does not belong to the state.
         """
-        self._written[:] = 0
-        self._next_ages[:] = 0
-        self._highest = 1.0
-        if self._tree is not None:
-            self._tree.fill(0.0)
         if self._folder is None or not state["is_kept"]:
-            self._saved = None
             return
-        if (state["length"], state["slack"], len(state["written"])) != (self._length, self._slack, self._num_envs):
-            raise NeurozooError(
-                f"The saved replay memory has {len(state['written'])} environments with {state['length']:,} + "
-                f"{state['slack']:,} screens, but {self._num_envs} with {self._length:,} + {self._slack:,} were "
-                f"expected. {self._remedy}"
-            )
         if any(state["written"]):
             self._rings.open()
         self._written[:] = state["written"]
@@ -376,18 +329,10 @@ class Replay:
             valid &= is_over | (self._rings.ages[slots] > 0)
         return valid
 
-    def _valid_rows_of(self, environment: int, *, newest: int) -> np.ndarray:
-        """Lists the valid rows among the newest ones of one environment, as in `Sample.rows`."""
-        rows = np.arange(max(0, self._written[environment] - newest), self._written[environment])
-        if not len(rows):
-            return rows
-        rows = rows[self._is_valid(np.full(len(rows), environment), rows)]
-        return rows * self._num_envs + environment
-
     def _draw(self, batch: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Draws candidates until enough of them are valid. Most are, and searching all rows would take long."""
         found, missing = [], batch
-        for _ in range(ROUNDS if len(self) else 0):
+        for _ in range(ROUNDS):
             environments, rows = self._candidates(missing + missing // 4 + 4, random)
             is_valid = np.flatnonzero(self._is_valid(environments, rows))[:missing]
             found.append((environments[is_valid], rows[is_valid]))
@@ -396,8 +341,6 @@ class Replay:
                 break
         else:
             valid = self.valid_rows()
-            if not len(valid):
-                raise ValueError("the replay memory holds no transition to draw yet; check `can_sample` before")
             environments, rows = valid % self._num_envs, valid // self._num_envs
             chances = None
             if self._tree is not None:

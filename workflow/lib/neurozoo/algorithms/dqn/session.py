@@ -38,9 +38,8 @@ class DqnSession(LearnerSession):
 
     def __enter__(self) -> Self:
         context = self._context
-        folder = context.state_dir / REPLAY
         keep_to_threads(context.threads)  # before the op is loaded, which loads TensorFlow
         ops, said = find_ops(context.ops, self._protocol)
-        self.announcements += said
-        self.announcements += self._learner.open(context.game, folder=folder, remedy=context.remedy, ops=ops)
+        folder = context.state_dir / REPLAY
+        self.announcements += said + self._learner.open(context.game, folder=folder, remedy=context.remedy, ops=ops)
         return self

@@ -11,9 +11,6 @@ class SumTree:
     A sum is computed anew whenever something below it has changed. So rounding errors do not add up, and sums depend
     only on the leaves: a tree that was saved and filled again draws the same leaves.
 
-    Args:
-        num_leaves: Number of leaves; all begin with priority 0.
-
     Source: Schaul et al. 2016, arXiv:1511.05952, appendix B.2.1, with two children per node.
     """
 

@@ -2,46 +2,13 @@
 
 from collections.abc import Mapping
 from typing import NamedTuple
-from typing import Protocol as Interface
 
 import numpy as np
 
 from neurozoo.agents.policies import Policy, State
-from neurozoo.algorithms.impala.losses import RewardClipping, clipped_rewards
-from neurozoo.algorithms.impala.rollouts import Rollout
-from neurozoo.environments.vector import Step
+from neurozoo.algorithms.impala.rollouts import RewardClipping, Rollout, clipped_rewards
+from neurozoo.environments.vector import VectorEnvironment
 from neurozoo.networks.keras_networks import MEMORY
-
-
-class Environments(Interface):
-    """What the actor needs of a vector environment; see `AtariVectorEnvironment`."""
-
-    count: int
-
-    @property
-    def stacks(self) -> np.ndarray:
-        """Observations: uint8, shape (num_envs, channels, height, width)."""
-
-    def send(self, actions: np.ndarray) -> None:
-        """Starts a step of all environments."""
-
-    def receive(self) -> Step:
-        """Waits for the results of the step."""
-
-    def start_episodes(self, mask: np.ndarray) -> None:
-        """Ends the episodes of some environments and starts their next ones."""
-
-    def close(self) -> None:
-        """Ends the threads."""
-
-    def get_state(self) -> dict:
-        """Returns the state, except what `get_arrays` returns, as plain JSON."""
-
-    def get_arrays(self) -> dict[str, np.ndarray]:
-        """Returns the arrays of the state."""
-
-    def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `get_state` and `get_arrays` returned."""
 
 
 class Game(NamedTuple):
@@ -66,8 +33,6 @@ class Actor:
     """Plays all environments. A step is one decision in each of them.
 
     Args:
-        environments: The environments. Where an episode ends, the next one begins at once.
-        policy: Chooses the actions of all environments at once.
         ends_with_lives: Whether, for learning, a lost life ends an episode.
         reward_clipping: How rewards are clipped for learning.
         reward_scale: Factor on rewards before they are clipped.
@@ -78,7 +43,7 @@ class Actor:
 
     def __init__(
         self,
-        environments: Environments,
+        environments: VectorEnvironment,
         policy: Policy,
         *,
         ends_with_lives: bool,
@@ -161,11 +126,7 @@ class Actor:
         return {name: part for name, part in zip(MEMORY, self.state, strict=False)}
 
     def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `get_state` and `get_arrays` returned.
-
-        Raises:
-            LookupError, ValueError: They are those of other environments.
-        """
+        """Continues from what `get_state` and `get_arrays` returned."""
         self._scores[:], self._lengths[:] = state["scores"], state["lengths"]
         self._clipped_returns[:] = state["clipped_returns"]
         self.state = tuple(arrays[name] for name, _ in zip(MEMORY, self.state, strict=False))

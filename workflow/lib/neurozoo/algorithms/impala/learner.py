@@ -4,6 +4,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict
 
 import numpy as np
 
@@ -12,10 +13,10 @@ from neurozoo.algorithms.impala.actor import Game
 from neurozoo.algorithms.impala.collector import Collector
 from neurozoo.algorithms.impala.minibatches import minibatches
 from neurozoo.algorithms.impala.network import ActorCritic
-from neurozoo.algorithms.impala.player import Player, named
+from neurozoo.algorithms.impala.player import Player
 from neurozoo.algorithms.impala.playing import MakeEnvironments, make_policy, play_test
 from neurozoo.algorithms.impala.proximal import proximal_of
-from neurozoo.algorithms.impala.rollouts import Rollout
+from neurozoo.algorithms.impala.rollouts import Rollout, prefixed, unprefixed
 from neurozoo.algorithms.impala.schedule import Schedule
 from neurozoo.algorithms.impala.settings import ImpalaSettings
 from neurozoo.algorithms.impala.statistics import EpochStatistics
@@ -45,10 +46,6 @@ class ImpalaLearner:
     weights stay equal. Rank 0 leads: it tests, reports and saves the state of all. The others call `follow`.
 
     Args:
-        settings: The settings.
-        entropy: What all random numbers depend on, see `run_entropy`.
-        layout: The network.
-        protocol: How episodes are played.
         make_environments: Makes environments from their number and the seeds of their episodes.
         ranks: This process and the others of the run.
     """
@@ -81,6 +78,7 @@ class ImpalaLearner:
         self._recent: deque[float] = deque(maxlen=RECENT)
         self._statistics = EpochStatistics()
         self._saved: tuple[Mapping, Mapping] | None = None
+        self._player: Player | Collector
         self._is_ordered = False  # whether the other ranks have been told to play the current rollout
         self._thread = ThreadPoolExecutor(1)
         self._learning: Future[float] | None = None
@@ -95,61 +93,47 @@ class ImpalaLearner:
 
     @property
     def is_done(self) -> bool:
-        """Whether the budget of frames is spent and the last epoch was reported; read only between epochs.
-
-        A state that was saved within the last test has spent the budget, too.
-        """
+        """Whether the last epoch was reported; a state that was saved in its test has spent the budget, too."""
         return self.reported is not None and self.reported.frames == self.frames >= self.settings.frames
 
     @property
     def progress(self) -> tuple[str, int, int, str]:
-        """The phase, how much of it is done, how much it has, and in what unit."""
+        """See `Learner`."""
         s = self.settings
         if self._test_done is not None:
             return "test", self._test_done, s.num_test_episodes, "episodes of test"
         done = self.steps - self.iteration * s.epoch_steps
         return "train", min(done, s.epoch_steps), s.epoch_steps, "steps of train"
 
-    @property
-    def network(self) -> ActorCritic:
-        """The network; only after `open`."""
-        return self._network
-
     def open(self) -> None:
-        """Makes environments and network. If there is a state, call `set_state` before.
-
-        Raises:
-            NeurozooError: The environments cannot be made, or no longer play as in the state.
-        """
+        """Makes environments and `network`. If there is a state, call `set_state` before."""
         s = self.settings
-        self._network = ActorCritic(
+        self.network = ActorCritic(
             self._layout,
             s,
             random=generator(self._entropy, Purpose.INITIAL_WEIGHTS),
             byte_scale=byte_scale(self._protocol),
             learners=self._ranks.group(range(s.learners)),
         )
-        self._player = self._make_player()
+        if self._actors:
+            self._player = Collector(s, layout=self._layout, ranks=self._ranks, actors=self._actors)
+        else:
+            self._player = Player(
+                s,
+                entropy=self._entropy,
+                layout=self._layout,
+                protocol=self._protocol,
+                forward=self.network.act,
+                make_environments=self._make_environments,
+                environments=self._team.environments_of(self._ranks.index),
+            )
         if self._saved:
             state, arrays = self._saved
-            self._network.set_arrays(named("network", arrays))
-            self._player.set_state(state["player"], named("player", arrays))
+            self.network.set_arrays(unprefixed("network", arrays))
+            self._player.set_state(state["player"], unprefixed("player", arrays))
         if self._ranks.is_leader:
             self._begin_together()
         self._saved = None
-
-    def _make_player(self) -> Player | Collector:
-        if self._actors:
-            return Collector(self.settings, layout=self._layout, ranks=self._ranks, actors=self._actors)
-        return Player(
-            self.settings,
-            entropy=self._entropy,
-            layout=self._layout,
-            protocol=self._protocol,
-            forward=self._network.act,
-            make_environments=self._make_environments,
-            environments=self._team.environments_of(self._ranks.index),
-        )
 
     def close(self) -> None:
         """Ends the threads, closes the environments, and lets the other ranks end."""
@@ -158,14 +142,7 @@ class ImpalaLearner:
         self._order("stop")
 
     def learn(self, watch: Watch) -> Report | None:
-        """Plays and learns until the state should be saved, or finishes an epoch.
-
-        Args:
-            watch: Called after every step of all environments; may raise to stop.
-
-        Returns:
-            The report of a finished epoch, otherwise None.
-        """
+        """Plays and learns until the state should be saved, or finishes an epoch and reports it."""
         if self._is_epoch_over:
             return self._finish_epoch(watch)
         stop = (self.steps // SAVE_STEPS + 1) * SAVE_STEPS
@@ -210,28 +187,18 @@ class ImpalaLearner:
             self._recent.append(game.score)
             self._statistics.scores.append(game.score)
             steps = self._player.rollouts * s.unroll_length + game.last_step + 1  # of each environment
-            self._statistics.add_episode(
-                [
-                    steps * self._team.all_environments * self._frame_skip,
-                    rank,
-                    self._players[game.environment],
-                    rank * s.num_envs + game.environment,
-                    game.score,
-                    game.clipped_return,
-                    game.steps,
-                ]
-            )
+            frames = steps * self._team.all_environments * self._frame_skip
+            where = (rank, self._players[game.environment], rank * s.num_envs + game.environment)
+            self._statistics.add_episode([frames, *where, game.score, game.clipped_return, game.steps])
 
     def _finish_rollout(self) -> None:
         """Hands the weights over, and starts to learn from the rollout that has been played."""
         began = time.perf_counter()
         self._finish_learning()
-        self._network.hand_over()
+        self.network.hand_over()
         rollout = self._player.next_rollout(self._learned)
-        if self._actors:
-            theta = self._network.theta()
-            for rank in self._actors:
-                self._ranks.send(rank, {"version": self._learned}, {"theta": theta})
+        for rank in self._actors:
+            self._ranks.send(rank, {"version": self._learned}, {"theta": self.network.theta()})
         self._is_ordered = False
         now = time.perf_counter()
         if self._idle_since is not None:
@@ -244,7 +211,7 @@ class ImpalaLearner:
         self._statistics.lags.append(self._learned - rollout.version)
         for batch in self._batches(rollout):
             rate = self._schedule.learning_rate(self._updates)
-            figures = self._network.update(batch, learning_rate=rate)
+            figures = self.network.update(batch, learning_rate=rate)
             self._updates += 1
             check_finite(list(figures.values()), update=self._updates, learning_rate=self.settings.learning_rate)
             self._statistics.add(figures)
@@ -252,18 +219,17 @@ class ImpalaLearner:
         return time.perf_counter()
 
     def _batches(self, rollout: Rollout) -> Iterator[dict[str, np.ndarray]]:
-        s = self.settings
-        if s.has_minibatches:
-            proximal = None
-            if s.proximal_policy == "learning":
-                proximal = proximal_of(make_policy(s, self._layout, self._network.ask), rollout)
-            return minibatches(rollout, s, generator(self._entropy, Purpose.MINIBATCH, self._learned), proximal)
-        return (rollout.batch(slice(first, first + s.batch_size)) for first in range(0, s.num_envs, s.batch_size))
+        s, proximal = self.settings, None
+        if not s.has_minibatches:
+            return (rollout.batch(slice(first, first + s.batch_size)) for first in range(0, s.num_envs, s.batch_size))
+        if s.proximal_policy == "learning":
+            proximal = proximal_of(make_policy(s, self._layout, self.network.ask), rollout)
+        return minibatches(rollout, s, generator(self._entropy, Purpose.MINIBATCH, self._learned), proximal)
 
     def _finish_learning(self) -> None:
         """Waits for the rollout that is being learned from."""
-        if self._learning is not None:
-            learning, self._learning = self._learning, None
+        learning, self._learning = self._learning, None
+        if learning is not None:
             self._idle_since = learning.result()
 
     # ---- between epochs
@@ -278,7 +244,7 @@ class ImpalaLearner:
         statistics, recent = self._statistics_of_all()
         test_score = float(np.mean(scores)) if scores else None
         self.iteration = iteration
-        self.reported = ReportedNetwork(self._network.theta(), test_score, iteration, frames, len(scores))
+        self.reported = ReportedNetwork(self.network.theta(), test_score, iteration, frames, len(scores))
         steps = (frames - before) // self._frame_skip
         fields: dict[str, object] = {
             "update": self._updates,
@@ -311,7 +277,7 @@ class ImpalaLearner:
 
         self._test_done = 0
         scores = play_test(
-            make_policy(self.settings, self._layout, self._network.ask, in_test=True),
+            make_policy(self.settings, self._layout, self.network.ask, in_test=True),
             self._make_environments,
             protocol=self._protocol,
             games=self.settings.num_test_episodes,
@@ -326,14 +292,14 @@ class ImpalaLearner:
     # ---- with other ranks
 
     def follow(self) -> None:
-        """Does what rank 0 orders, until it lets this rank end; for the other learners.
-
-        Raises:
-            NeurozooError: Another rank does not answer, or the environments cannot be made.
-        """
+        """Does what rank 0 orders, until it lets this rank end; for the other learners."""
         ranks = self._ranks
         self.open()
-        self._continue_from(*ranks.receive(LEADER))
+        state, arrays = ranks.receive(LEADER)
+        self.network.set_arrays(unprefixed("network", arrays))
+        if state:
+            self._take(state)
+            self._player.set_state(state["player"], unprefixed("player", arrays))
         while (order := ranks.next_order()) != "stop":
             match order:
                 case "play":
@@ -343,7 +309,7 @@ class ImpalaLearner:
                     self._finish_rollout()
                 case "report":
                     self._finish_learning()
-                    ranks.send(LEADER, self._statistics.get_state() | {"recent": list(self._recent)}, {})
+                    ranks.send(LEADER, asdict(self._statistics) | {"recent": list(self._recent)}, {})
                     self._statistics = EpochStatistics()
                     self._idle_since = None  # rank 0 may test now, which is no waiting for data
                 case "state":
@@ -351,46 +317,30 @@ class ImpalaLearner:
         self._thread.shutdown()
         self._player.close()
 
-    def _continue_from(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
-        """Takes the weights of rank 0, and continues this rank's part of a state if there is one."""
-        self._network.set_arrays(named("network", arrays))
-        if state:
-            self._take(state)
-            self._player.set_state(state["player"], named("player", arrays))
-
     def _order(self, order: str) -> None:
         if self._ranks.is_leader:
             self._ranks.order(order)
 
-    def _others(self) -> range:
-        """Returns the other ranks, if this one leads."""
-        return range(1, self._ranks.size if self._ranks.is_leader else 1)
-
     def _begin_together(self) -> None:
         """Sends the other ranks their state, and the weights and slots of the optimizer to all."""
         state, arrays = self._saved or ({}, {})
-        network = {f"network-{name}": each for name, each in self._network.get_arrays().items()}
-        for rank in self._others():
-            own = named(f"rank{rank}", arrays)
+        network = prefixed("network", self.network.get_arrays())
+        for rank in range(1, self._ranks.size):
+            own = unprefixed(f"rank{rank}", arrays)
             self._ranks.send(rank, state["ranks"][rank - 1] if state else {}, network | own)
 
     def _statistics_of_all(self) -> tuple[EpochStatistics, list[float]]:
         """Returns the statistics of all learners together, and the scores of their last games."""
         self._order("report")
         statistics, recent = self._statistics, list(self._recent)
-        for rank in self._others():
+        for rank in range(1, self._ranks.size):
             if self._team.is_learner(rank):
                 told, _ = self._ranks.receive(rank)
                 recent += told.pop("recent")
-                statistics = statistics.with_other(EpochStatistics.from_state(told))
+                statistics = statistics.with_other(EpochStatistics(**told))
         return statistics, recent
 
     # ---- state
-
-    @property
-    def _moment(self) -> str:
-        """The end of the names of arrays that change with every step."""
-        return f"-at-{self._player.rollouts}-{self._player.step}-{self.iteration}"
 
     def _own_state(self) -> tuple[dict, dict[str, np.ndarray]]:
         """Returns what only this learner knows; weights and slots of the optimizer are equal in all of them."""
@@ -400,48 +350,37 @@ class ImpalaLearner:
             "updates": self._updates,
             "learned": self._learned,
             "recent": list(self._recent),
-            "statistics": self._statistics.get_state(),
+            "statistics": asdict(self._statistics),
             "player": self._player.get_state(),
         }
-        return state, {f"player-{name}": each for name, each in self._player.get_arrays().items()}
+        return state, prefixed("player", self._player.get_arrays())
 
     def get_state(self) -> dict:
         """Returns what continuing depends on, as plain JSON; between two steps of the environments."""
         own, self._arrays = self._own_state()
-        self._arrays |= {f"network-{name}": each for name, each in self._network.get_arrays().items()}
+        self._arrays |= prefixed("network", self.network.get_arrays())
         others = []
         self._order("state")
-        for rank in self._others():
+        for rank in range(1, self._ranks.size):
             facts, arrays = self._ranks.receive(rank)
             others.append(facts)
-            self._arrays |= {f"rank{rank}-{name}": each for name, each in arrays.items()}
-        reported = self.reported
-        return own | {
-            "iteration": self.iteration,
-            "reported": reported and reported.to_json(),
-            "ranks": others,
-        }
+            self._arrays |= prefixed(f"rank{rank}", arrays)
+        reported = self.reported and self.reported.to_json()
+        return own | {"iteration": self.iteration, "reported": reported, "ranks": others}
 
     def get_arrays(self) -> dict[str, np.ndarray]:
         """Returns the arrays of the state; a name is never used for another content. Call `get_state` before."""
-        arrays = {f"{name}{self._moment}": array for name, array in self._arrays.items()}
+        end = f"-at-{self._player.rollouts}-{self._player.step}-{self.iteration}"
+        arrays = {f"{name}{end}": array for name, array in self._arrays.items()}
         if self.reported is not None:
             arrays[self.reported.array_name] = self.reported.weights
         return arrays
 
     def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `get_state` and `get_arrays` returned; call it before `open`.
-
-        Raises:
-            LookupError, TypeError, ValueError, AttributeError: `state` is something else.
-        """
+        """Continues from what `get_state` and `get_arrays` returned; call it before `open`."""
         self.iteration = int(state["iteration"])
         self._take(state)
         player = state["player"]
-        if not self._actors and len(player["actor"]["scores"]) != self.settings.num_envs:
-            raise ValueError(f"{len(player['actor']['scores'])} environments")
-        if len(state["ranks"]) != self._team.size - 1:
-            raise ValueError(f"{len(state['ranks']) + 1} ranks")
         if state["reported"]:
             self.reported = ReportedNetwork.from_json(state["reported"], arrays)
         end = f"-at-{player['rollouts']}-{player['step']}-{self.iteration}"
@@ -450,4 +389,4 @@ class ImpalaLearner:
     def _take(self, state: Mapping) -> None:
         self.steps, self._updates, self._learned = (int(state[name]) for name in ("steps", "updates", "learned"))
         self._recent.extend(float(score) for score in state["recent"])
-        self._statistics = EpochStatistics.from_state(state["statistics"])
+        self._statistics = EpochStatistics(**state["statistics"])

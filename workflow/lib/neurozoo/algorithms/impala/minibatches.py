@@ -13,9 +13,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from neurozoo.algorithms.impala.losses import clipped_rewards
 from neurozoo.algorithms.impala.proximal import Proximal
-from neurozoo.algorithms.impala.rollouts import Rollout
+from neurozoo.algorithms.impala.rollouts import Rollout, clipped_rewards
 from neurozoo.algorithms.impala.settings import ImpalaSettings
 from neurozoo.networks.keras_networks import MEMORY
 

@@ -23,30 +23,27 @@ SEEN = ("observations", "previous_actions", "previous_rewards", "is_first")  # w
 
 
 class ActingNetwork:
-    """A network that acts with weights from elsewhere.
+    """A copy of a network that computes in float32, with weights from elsewhere.
 
     Args:
-        layout: The network.
-        random: Draws the first weights.
+        theta: The first weights: float32, shape (parameters,).
         byte_scale: What the bytes of observations are divided by.
     """
 
-    def __init__(self, layout: KerasLayout, *, random: np.random.Generator, byte_scale: float) -> None:
+    def __init__(self, layout: KerasLayout, theta: np.ndarray, *, byte_scale: float) -> None:
         self._layout = layout
-        self._model = layout.keras_model(layout.draw(random))
-        self._step = stepper(_from_bytes(self._model, byte_scale))
+        self.model = layout.keras_model(theta)
+        self._step = stepper(_from_bytes(self.model, byte_scale))
 
     def act(self, inputs: PolicyInputs, state: State) -> tuple[NetworkOutputs, State]:
         """Asks the network, for a `Policy`."""
-        return _asked(self._step, inputs, state)
+        action, reward = inputs.previous_action.astype(np.int32), inputs.previous_reward.astype(np.float32)
+        preferences, baseline, *state_after = self._step([inputs.observation, action, reward, *state])
+        return NetworkOutputs(preferences, baseline=baseline[:, 0]), tuple(state_after)
 
     def set_theta(self, theta: np.ndarray) -> None:
-        """Sets the weights.
-
-        Args:
-            theta: float32, shape (parameters,).
-        """
-        self._layout.assign(self._model, theta)
+        """Sets the weights: float32, shape (parameters,)."""
+        self._layout.assign(self.model, theta)
 
 
 class ActorCritic:
@@ -56,11 +53,11 @@ class ActorCritic:
     computes in float32, with the same weights, as the frozen network will.
 
     Args:
-        layout: The network.
-        settings: How it learns.
-        random: Draws the initial weights.
         byte_scale: What the bytes of observations are divided by.
         learners: The learners that add up their gradients; None if this is the only one.
+
+    Attributes:
+        hand_over: Copies the weights that learn to those that act.
     """
 
     def __init__(
@@ -75,33 +72,29 @@ class ActorCritic:
         theta = layout.draw(random, settings.initial_weights)
         self._layout = layout
         self._figures = FIGURES[settings.objective]
-        self.online, self.acting = layout.keras_model(theta, dtype=settings.dtype), layout.keras_model(theta)
+        self.online = layout.keras_model(theta, dtype=settings.dtype)
+        self._acting = ActingNetwork(layout, theta, byte_scale=byte_scale)
+        self._tested = ActingNetwork(layout, theta, byte_scale=byte_scale)
         self._trainer = _trainer(self.online, layout, settings, byte_scale)
         if learners is None:
             self._train = training_step(self._trainer)
         else:
             share = 1 / settings.learners if settings.gradients == "average" else 1.0
             self._train = shared_training_step(self._trainer, add_up=learners.add_up, share=share)
-        self._hand_over = copier(self.online, self.acting)
-        tested, self._hand_over_to_test = self.online, _nothing
-        if settings.dtype != "float32":
-            tested = layout.keras_model(theta)
-            self._hand_over_to_test = copier(self.online, tested)
+        self.hand_over = copier(self.online, self._acting.model)
+        self._hand_over_to_test = copier(self.online, self._tested.model)
         self._is_test_up_to_date = False
-        self._step_acting, self._step_tested = (
-            stepper(_from_bytes(each, byte_scale)) for each in (self.acting, tested)
-        )
 
     def act(self, inputs: PolicyInputs, state: State) -> tuple[NetworkOutputs, State]:
         """Asks the acting weights, for a `Policy`; may be called while another thread runs `update`."""
-        return _asked(self._step_acting, inputs, state)
+        return self._acting.act(inputs, state)
 
     def ask(self, inputs: PolicyInputs, state: State) -> tuple[NetworkOutputs, State]:
         """Asks the weights that learn, for a `Policy`; not while another thread runs `update`."""
         if not self._is_test_up_to_date:
             self._hand_over_to_test()
             self._is_test_up_to_date = True
-        return _asked(self._step_tested, inputs, state)
+        return self._tested.act(inputs, state)
 
     def update(self, batch: Mapping[str, np.ndarray], *, learning_rate: float) -> dict[str, float]:
         """Learns from some unrolls once.
@@ -120,10 +113,6 @@ class ActorCritic:
         figures = np.asarray(self._trainer.figures).tolist()
         return {**dict(zip(self._figures, figures, strict=True)), "grad_norm": float(np.asarray(optimizer.norm))}
 
-    def hand_over(self) -> None:
-        """Copies the weights that learn to those that act."""
-        self._hand_over()
-
     def theta(self) -> np.ndarray:
         """Returns the weights that learn, in the order of the layout: float32, shape (parameters,)."""
         return self._layout.theta_of(self.online)
@@ -132,37 +121,17 @@ class ActorCritic:
         """Returns everything that the next step and update depend on."""
         return {
             "online": self.theta(),
-            "acting": self._layout.theta_of(self.acting),
+            "acting": self._layout.theta_of(self._acting.model),
             **{f"optimizer-{n}": np.asarray(v) for n, v in enumerate(self._trainer.optimizer.variables)},
         }
 
     def set_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `get_arrays` returned.
-
-        Raises:
-            LookupError, ValueError: `arrays` are those of another network.
-        """
+        """Continues from what `get_arrays` returned."""
         self._is_test_up_to_date = False
         self._layout.assign(self.online, arrays["online"])
-        self._layout.assign(self.acting, arrays["acting"])
+        self._acting.set_theta(arrays["acting"])
         for number, variable in enumerate(self._trainer.optimizer.variables):
             variable.assign(arrays[f"optimizer-{number}"])
-
-
-def _asked(step, inputs: PolicyInputs, state: State) -> tuple[NetworkOutputs, State]:
-    logits, baseline, *state_after = step(
-        [
-            inputs.observation,
-            inputs.previous_action.astype(np.int32),
-            inputs.previous_reward.astype(np.float32),
-            *state,
-        ]
-    )
-    return NetworkOutputs(logits, baseline=baseline[:, 0]), tuple(state_after)
-
-
-def _nothing() -> None:
-    """Hands no weights over: those that learn are tested themselves."""
 
 
 def _seen(model: "keras.Model", observations, byte_scale: float):
@@ -208,7 +177,7 @@ def _trainer(online: "keras.Model", layout: KerasLayout, settings: ImpalaSetting
             return layout.unroll(self.online, inputs, is_first, [batch[name] for name in MEMORY if name in batch])
 
         def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-            figures = OBJECTIVES[settings.objective](settings, x, *y_pred).figures()
+            figures = OBJECTIVES[settings.objective](settings, x, *y_pred)
             self.figures.assign(ops.stack([figures[name] for name in FIGURES[settings.objective]]))
             return figures["loss_total"]
 

@@ -8,54 +8,57 @@ arXiv:2407.04811 (PQN), with the details of CleanRL's `pqn_atari_envpool.py`.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-from neurozoo.algorithms.impala.losses import baseline_loss, clipped_rewards, entropies, policy_loss
+from neurozoo.algorithms.impala.rollouts import clipped_rewards
 from neurozoo.algorithms.impala.settings import ImpalaSettings
-from neurozoo.algorithms.impala.vtrace import Tensor, log_probabilities, vtrace_of_logits
+from neurozoo.algorithms.impala.vtrace import Tensor, entropies, log_probabilities, vtrace
+
+Figures = dict[str, Any]  # `FIGURES` by name: scalars
 
 SMALLEST_DEVIATION = 1e-8  # of advantages that are normalized
 
 
-class Losses(NamedTuple):
-    """The parts of a loss, with their factors, and what reports say of the batch. Without a policy, most are None.
+def _figures(
+    *,
+    baseline: Any,
+    values: Tensor,
+    policy: Any = None,
+    entropy: Any = None,
+    entropies: Tensor | None = None,
+    ratios: Tensor | None = None,
+    is_clipped: Tensor | None = None,
+) -> Figures:
+    """Returns the loss and what reports say of a batch, as scalars: `FIGURES`.
 
-    Attributes:
-        baseline: Scalar: the loss of the values.
+    Args:
+        baseline: The loss of the values, with its factor.
         values: The baseline, or the values of the actions, shape (time, batch).
-        policy: Scalar.
-        entropy: Scalar; negative.
+        policy: The loss of the policy, if there is one.
+        entropy: That of its entropy, with its factor; negative.
         entropies: Shape (time, batch), in nats.
         ratios: New probability of each action through that of the policy that acted, or of the proximal policy, shape
             (time, batch).
         is_clipped: Whether the bound on its ratio holds for an action, shape (time, batch).
     """
+    import keras
 
-    baseline: Any
-    values: Tensor
-    policy: Any = None
-    entropy: Any = None
-    entropies: Tensor | None = None
-    ratios: Tensor | None = None
-    is_clipped: Tensor | None = None
-
-    def figures(self) -> dict[str, Any]:
-        """Returns what an update tells, as scalars: `loss_total`, its parts, and means over the batch."""
-        import keras
-
-        ops = keras.ops
-        parts = {"loss_pg": self.policy, "loss_baseline": self.baseline, "loss_entropy": self.entropy}
-        steps = {
-            **{"entropy_mean": self.entropies, "value_mean": self.values},
-            **{"rho_mean": self.ratios, "rho_clipped_share": self.is_clipped},
-        }
-        parts = {name: each for name, each in parts.items() if each is not None}
-        means = {name: ops.mean(ops.cast(each, "float32")) for name, each in steps.items() if each is not None}
-        return {"loss_total": sum(parts.values()), **parts, **means}
+    ops = keras.ops
+    parts = {"loss_pg": policy, "loss_baseline": baseline, "loss_entropy": entropy}
+    steps = {
+        **{"entropy_mean": entropies, "value_mean": values},
+        **{"rho_mean": ratios, "rho_clipped_share": is_clipped},
+    }
+    parts = {name: each for name, each in parts.items() if each is not None}
+    means = {name: ops.mean(ops.cast(each, "float32")) for name, each in steps.items() if each is not None}
+    return {"loss_total": sum(parts.values()), **parts, **means}
 
 
-def vtrace_losses(s: ImpalaSettings, batch: Mapping[str, Tensor], logits: Tensor, values: Tensor) -> Losses:
+def vtrace_losses(s: ImpalaSettings, batch: Mapping[str, Tensor], logits: Tensor, values: Tensor) -> Figures:
     """Returns the losses of IMPALA, sums over time and batch.
+
+    Because of the sums, learning rate, largest norm of the gradient and batch size depend on each other: with 32
+    unrolls of 20 steps, the gradient is 640 times that of the mean.
 
     Args:
         s: The settings.
@@ -67,10 +70,10 @@ def vtrace_losses(s: ImpalaSettings, batch: Mapping[str, Tensor], logits: Tensor
 
     ops = keras.ops
     logits, values, bootstrap = logits[:-1], values[:-1], values[-1]
-    (targets, advantages), log_ratios, log_of_actions, _ = vtrace_of_logits(
-        behaviour_logits=batch["logits"],
-        target_logits=logits,
-        actions=batch["actions"],
+    log_of_actions = log_probabilities(logits, batch["actions"])
+    log_ratios = log_of_actions - log_probabilities(batch["logits"], batch["actions"])
+    targets, advantages = vtrace(
+        log_ratios=log_ratios,
         discounts=s.discount * (1.0 - ops.cast(batch["is_last"], "float32")),
         rewards=clipped_rewards(batch["rewards"], s.reward_clipping, scale=s.reward_scale),
         values=values,
@@ -82,9 +85,9 @@ def vtrace_losses(s: ImpalaSettings, batch: Mapping[str, Tensor], logits: Tensor
     )
     entropy = entropies(logits)
     ratios = ops.exp(log_ratios)
-    return Losses(
-        policy=policy_loss(log_of_actions, advantages),
-        baseline=s.baseline_cost * baseline_loss(targets, values),
+    return _figures(
+        policy=-ops.sum(log_of_actions * advantages),
+        baseline=s.baseline_cost * (0.5 * ops.sum(ops.square(targets - values))),
         entropy=-s.entropy_cost * ops.sum(entropy),
         entropies=entropy,
         values=values,
@@ -93,7 +96,7 @@ def vtrace_losses(s: ImpalaSettings, batch: Mapping[str, Tensor], logits: Tensor
     )
 
 
-def ppo_losses(s: ImpalaSettings, batch: Mapping[str, Tensor], logits: Tensor, values: Tensor) -> Losses:
+def ppo_losses(s: ImpalaSettings, batch: Mapping[str, Tensor], logits: Tensor, values: Tensor) -> Figures:
     """Returns the losses of PPO, means over time and batch.
 
     - policy: mean of w max(-A r, -A clip(r, 1 - c, 1 + c)), with A the advantages, r the ratios and c `clip_ratio`; w
@@ -125,7 +128,7 @@ def ppo_losses(s: ImpalaSettings, batch: Mapping[str, Tensor], logits: Tensor, v
         near = before + ops.clip(values - before, -s.clip_ratio, s.clip_ratio)
         errors = ops.maximum(errors, ops.square(near - targets))
     entropy = entropies(logits)
-    return Losses(
+    return _figures(
         policy=ops.mean(losses),
         baseline=s.baseline_cost * 0.5 * ops.mean(errors),
         entropy=-s.entropy_cost * ops.mean(entropy),
@@ -136,7 +139,7 @@ def ppo_losses(s: ImpalaSettings, batch: Mapping[str, Tensor], logits: Tensor, v
     )
 
 
-def pqn_losses(s: ImpalaSettings, batch: Mapping[str, Tensor], q_values: Tensor, largest: Tensor) -> Losses:
+def pqn_losses(s: ImpalaSettings, batch: Mapping[str, Tensor], q_values: Tensor, largest: Tensor) -> Figures:
     """Returns the loss of PQN: the mean of (Q(state, action) - target)^2 over time and batch.
 
     Args:
@@ -150,12 +153,12 @@ def pqn_losses(s: ImpalaSettings, batch: Mapping[str, Tensor], q_values: Tensor,
     ops = keras.ops
     taken = ops.one_hot(batch["actions"], q_values.shape[-1], dtype=q_values.dtype)
     values = ops.sum(q_values * taken, axis=-1)
-    return Losses(baseline=ops.mean(ops.square(values - batch["targets"])), values=values)
+    return _figures(baseline=ops.mean(ops.square(values - batch["targets"])), values=values)
 
 
-OBJECTIVES: Mapping[str, Callable[..., Losses]] = {"vtrace": vtrace_losses, "ppo": ppo_losses, "pqn": pqn_losses}
+OBJECTIVES: Mapping[str, Callable[..., Figures]] = {"vtrace": vtrace_losses, "ppo": ppo_losses, "pqn": pqn_losses}
 
-# The names of `Losses.figures`.
+# What an update tells: the loss, its parts, and means over the batch.
 _FIGURES_OF_POLICIES = (
     "loss_total", "loss_pg", "loss_baseline", "loss_entropy", "entropy_mean", "value_mean", "rho_mean",
     "rho_clipped_share",

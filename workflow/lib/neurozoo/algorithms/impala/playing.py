@@ -5,18 +5,19 @@ from collections.abc import Callable
 import numpy as np
 
 from neurozoo.agents.policies import ACTION_RULES, EpsilonGreedy, Forward, Greedy, Policy
-from neurozoo.algorithms.impala.actor import Actor, Environments
+from neurozoo.algorithms.impala.actor import Actor
 from neurozoo.algorithms.impala.rollouts import Rollout
 from neurozoo.algorithms.impala.settings import ImpalaSettings
 from neurozoo.environments.episode_seeds import draw_seed
 from neurozoo.environments.protocols import Protocol
+from neurozoo.environments.vector import SeedOf, VectorEnvironment
 from neurozoo.networks.keras_networks import KerasLayout
 from neurozoo.randomness import Entropy, Purpose, generator
 
 TEST_ENVIRONMENTS = 8  # at once, at most
 
 # From a number of environments and the seeds of their episodes.
-MakeEnvironments = Callable[[int, Callable[[int, int], int]], Environments]
+MakeEnvironments = Callable[[int, SeedOf], VectorEnvironment]
 
 
 def make_policy(settings: ImpalaSettings, layout: KerasLayout, forward: Forward, *, in_test: bool = False) -> Policy:

@@ -1,11 +1,14 @@
 """Unrolls of several environments: what they saw, did and got, step by step."""
 
 from collections.abc import Mapping
+from typing import Any, Literal
 
 import numpy as np
 
 from neurozoo.agents.policies import PolicyInputs, State
-from neurozoo.networks.keras_networks import MEMORY
+from neurozoo.networks.keras_networks import MEMORY, KerasLayout
+
+RewardClipping = Literal["abs_one", "soft_asymmetric", "none"]
 
 
 class Rollout:
@@ -16,9 +19,7 @@ class Rollout:
 
     Args:
         length: Steps of an unroll, below called time.
-        num_envs: Number of environments.
         observation_shape: (height, width, channels).
-        num_actions: Number of actions.
         state_shapes: Shapes of what a network remembers of one environment.
 
     Attributes:
@@ -86,12 +87,101 @@ class Rollout:
         return arrays | {f"begin_{name}": part for name, part in zip(MEMORY, self.state, strict=False)}
 
     def set_arrays(self, step: int, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `get_arrays` returned.
-
-        Raises:
-            LookupError, ValueError: `arrays` are those of other environments.
-        """
+        """Continues from what `get_arrays` returned."""
         for n, name in enumerate(self.ARRAYS):
             getattr(self, name)[: step + (n < self.INPUTS)] = arrays[name]
         self.bootstrap[:] = arrays["bootstrap"]
         self.state = tuple(arrays[f"begin_{name}"] for name, _ in zip(MEMORY, self.state, strict=False))
+
+
+class RolloutBuffer:
+    """The rollout that is being filled, and the one before it, from which a learner learns.
+
+    Args:
+        length: Steps of a rollout.
+
+    Attributes:
+        rollouts: Finished rollouts.
+        step: Steps of the current rollout that are there.
+        rollout: The current rollout.
+    """
+
+    def __init__(self, layout: KerasLayout, *, length: int, num_envs: int) -> None:
+        self.rollouts = self.step = 0
+        self._length = length
+        self.rollout, self._before = (
+            Rollout(
+                length=length,
+                num_envs=num_envs,
+                observation_shape=layout.observation_shape,
+                num_actions=layout.num_actions,
+                state_shapes=layout.state_shapes,
+            )
+            for _ in range(2)
+        )
+
+    @property
+    def is_rollout_over(self) -> bool:
+        """Whether the current rollout is complete."""
+        return self.step == self._length
+
+    def next_rollout(self, version: int) -> Rollout:
+        """Begins the next rollout, and returns the one before, which keeps its content until the next call.
+
+        Args:
+            version: Number of rollouts that the policy has learned from by now.
+        """
+        self.rollout, self._before = self._before, self.rollout
+        self.rollout.begin_after(self._before)
+        self.rollout.version = version
+        self.rollouts += 1
+        self.step = 0
+        return self._before
+
+    def get_state(self) -> dict:
+        """Returns what continuing depends on, except what `get_arrays` returns, as plain JSON."""
+        return {"rollouts": self.rollouts, "step": self.step, "version": self.rollout.version}
+
+    def get_arrays(self) -> dict[str, np.ndarray]:
+        """Returns the arrays of the state."""
+        return prefixed("rollout", self.rollout.get_arrays(self.step))
+
+    def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
+        """Continues from what `get_state` and `get_arrays` returned."""
+        self.rollouts, self.step = int(state["rollouts"]), int(state["step"])
+        self.rollout.version = int(state["version"])
+        self.rollout.set_arrays(self.step, unprefixed("rollout", arrays))
+
+
+def prefixed(part: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Returns the arrays of a part of a state by names that no other part uses."""
+    return {f"{part}-{name}": each for name, each in arrays.items()}
+
+
+def unprefixed(part: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Returns the arrays of a part by their own names."""
+    return {name.removeprefix(f"{part}-"): each for name, each in arrays.items() if name.startswith(f"{part}-")}
+
+
+def clipped_rewards(rewards: Any, rule: RewardClipping, ops: Any = None, *, scale: float = 1.0) -> Any:
+    """Scales and bounds rewards for learning, so that all games have gradients of one size.
+
+    Args:
+        rewards: Tensor or array of any shape.
+        rule: `abs_one` clips to [-1, 1]. `soft_asymmetric` takes 5 tanh(r / 5), but 1.5 tanh(r / 5) of losses.
+        ops: What computes: NumPy for arrays outside of an update; None for `keras.ops`.
+        scale: Factor on rewards before the rule.
+    """
+    if ops is None:
+        import keras
+
+        ops = keras.ops
+    rewards = rewards * scale if scale != 1.0 else rewards
+    match rule:
+        case "abs_one":
+            return ops.clip(rewards, -1.0, 1.0)
+        case "soft_asymmetric":
+            squeezed = ops.tanh(rewards / 5.0)
+            return ops.where(rewards < 0, 1.5 * squeezed, 5.0 * squeezed)
+        case "none":
+            return rewards

@@ -1,14 +1,14 @@
 """What a report says of an epoch: means over its updates, rates, and how old the actions were."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 MOST_EPISODES = 5_000  # rows of a report, of each learner
 
 
 @dataclass
 class EpochStatistics:
-    """Sums over the updates and rollouts of an epoch.
+    """Sums over the updates and rollouts of an epoch; plain JSON.
 
     Attributes:
         sums: Sums of the figures of all updates, by name.
@@ -64,13 +64,9 @@ class EpochStatistics:
         )
 
     def columns(self, *, steps: int, frames: int) -> dict[str, object]:
-        """Returns the columns of an epoch.
-
-        Args:
-            steps: Steps of the epoch.
-            frames: Its frames.
-        """
+        """Returns the columns of an epoch of so many steps and frames."""
         seconds = max(self.seconds, 1e-9)
+        episodes = sorted(self.episodes, key=lambda row: (row[0], row[3]))  # by frames and environment
         return {
             "steps_per_s": steps / seconds,
             "frames_per_s": frames / seconds,
@@ -82,20 +78,5 @@ class EpochStatistics:
             "games_won_share": sum(score > 0 for score in self.scores) / len(self.scores) if self.scores else None,
             "game_score_min": min(self.scores, default=None),
             "game_score_max": max(self.scores, default=None),
-            "Episodes": [[*row, self.games_per_episode] for row in sorted(self.episodes, key=_moment)],
+            "Episodes": [[*row, self.games_per_episode] for row in episodes],
         }
-
-    def get_state(self) -> dict:
-        """Returns everything as plain JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_state(cls, state: Mapping) -> "EpochStatistics":
-        """Continues from what `get_state` returned."""
-        return cls(**state)
-
-
-def _moment(row: list) -> tuple[int, int]:
-    """Returns when and in which environment a game ended."""
-    frames, _, _, environment, *_ = row
-    return frames, environment

@@ -22,22 +22,6 @@ class VTrace(NamedTuple):
     advantages: Tensor
 
 
-class VTraceOfLogits(NamedTuple):
-    """V-trace, and the probabilities that it came from.
-
-    Attributes:
-        vtrace: Targets and advantages.
-        log_ratios: log pi(a) - log mu(a), shape (time, batch).
-        target_log_probabilities: log pi(a), shape (time, batch); gradients flow through it.
-        behaviour_log_probabilities: log mu(a), shape (time, batch).
-    """
-
-    vtrace: VTrace
-    log_ratios: Tensor
-    target_log_probabilities: Tensor
-    behaviour_log_probabilities: Tensor
-
-
 def vtrace(
     *,
     log_ratios: Tensor,
@@ -69,22 +53,10 @@ def vtrace(
         pg_rho_bar: Bound of the weights of the advantages; None for no bound.
         c_bar: Bound of the weights that carry errors back; None for no bound.
         lambda_: Factor on these weights, at most 1.
-
-    Raises:
-        ValueError: The arrays have different ranks.
     """
     import keras
 
     ops = keras.ops
-    rank = len(log_ratios.shape)
-    for name, array, wanted in (
-        ("discounts", discounts, rank),
-        ("rewards", rewards, rank),
-        ("values", values, rank),
-        ("bootstrap", bootstrap, rank - 1),
-    ):
-        if len(array.shape) != wanted:
-            raise ValueError(f"{name} must have rank {wanted}, but has {len(array.shape)}")
     log_ratios, rewards, values, bootstrap = map(ops.stop_gradient, (log_ratios, rewards, values, bootstrap))
     ratios = ops.exp(log_ratios)
     bootstrap = ops.expand_dims(bootstrap, 0)
@@ -102,33 +74,6 @@ def vtrace(
     return VTrace(ops.stop_gradient(targets), ops.stop_gradient(advantages))
 
 
-def vtrace_of_logits(
-    *, behaviour_logits: Tensor, target_logits: Tensor, actions: Tensor, **arguments: Any
-) -> VTraceOfLogits:
-    """Computes V-trace from the logits of both policies.
-
-    Args:
-        behaviour_logits: Of the policy mu that acted, shape (time, batch, actions).
-        target_logits: Of the policy pi that learns, shape (time, batch, actions).
-        actions: Integers, shape (time, batch).
-        arguments: The other arguments of `vtrace`.
-
-    Raises:
-        ValueError: The arrays have different ranks.
-    """
-    for name, array, wanted in (
-        ("behaviour_logits", behaviour_logits, 3),
-        ("target_logits", target_logits, 3),
-        ("actions", actions, 2),
-    ):
-        if len(array.shape) != wanted:
-            raise ValueError(f"{name} must have rank {wanted}, but has {len(array.shape)}")
-    target = log_probabilities(target_logits, actions)
-    behaviour = log_probabilities(behaviour_logits, actions)
-    log_ratios = target - behaviour
-    return VTraceOfLogits(vtrace(log_ratios=log_ratios, **arguments), log_ratios, target, behaviour)
-
-
 def log_probabilities(logits: Tensor, actions: Tensor) -> Tensor:
     """Returns the log-probability of each action under softmax(logits), shape (time, batch)."""
     import keras
@@ -136,6 +81,14 @@ def log_probabilities(logits: Tensor, actions: Tensor) -> Tensor:
     ops = keras.ops
     taken = ops.one_hot(actions, logits.shape[-1], dtype=logits.dtype)
     return ops.sum(taken * ops.log_softmax(logits, axis=-1), axis=-1)
+
+
+def entropies(logits: Tensor) -> Tensor:
+    """Returns the entropy of softmax(logits) in nats: shape (time, batch) for logits (time, batch, actions)."""
+    import keras
+
+    ops = keras.ops
+    return -ops.sum(ops.softmax(logits, axis=-1) * ops.log_softmax(logits, axis=-1), axis=-1)
 
 
 def _bounded(ratios: Tensor, bound: float | None) -> Tensor:
