@@ -2,11 +2,13 @@ import json
 import os
 import re
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.gallery import scan
 from neurozoo.gallery.pages import build_site
@@ -78,7 +80,7 @@ def test_an_evaluation_is_preferred_and_has_an_interval(results):
 
 
 def test_an_evaluation_of_one_game_over_and_over_has_no_interval(results):
-    protocol = {"name": "simple_dqn", "sticky_probability": 0.0}
+    protocol = asdict(get_protocol("simple_dqn"))
     for noops, is_one in (((0, 0), True), ((20, 24), False)):
         episodes = [{"noops": each, "seed": each, "score": 7.0, "steps": 9, "frames": 36} for each in noops]
         (results / RUN / "evaluation.json").write_text(json.dumps({"protocol": protocol, "episodes": episodes}))
@@ -346,12 +348,16 @@ BOMB = "a0: &a0 {x: 1}\n" + "".join(
     [
         ("config.yaml", BOMB, "its aliases stand for more than 100,000 values"),
         ("config.yaml", "[" * 100_000, "more than 100 levels"),
-        ("config.yaml", "algo: ga\ngame: [1]\nmodel: small\nrun: 1\nprotocol: x\n", "config.yaml is damaged"),
+        (
+            "config.yaml",
+            "format: 1\nalgo: ga\ngame: [1]\nmodel: small\nrun: 1\nprotocol: x\n",
+            "config.yaml is damaged",
+        ),
         ("metrics.csv", "algo,game,model,run,protocol,frames,score,test_score\n,,,,,1,1,1\n", "algo has empty cells"),
         ("evaluation.json", '{"episodes": 7, "protocol": []}', "evaluation.json is damaged"),
         ("evaluation.json", '{"episodes": [{"score": 1e999}], "protocol": {"name": "x"}}', "finite scores"),
         ("evaluation.json", "[" * 100_000, "evaluation.json is damaged"),
-        ("frozen/model.json", '{"format": "neurozoo frozen model 1", "game": "pong", "layers": 7}', "model.json is"),
+        ("frozen/model.json", '{"format": 1, "game": "pong", "layers": 7}', "model.json is"),
     ],
 )
 def test_a_bad_run_is_a_card_that_says_what_is_wrong_and_stops_nothing(results, name, content, problem):

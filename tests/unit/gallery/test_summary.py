@@ -14,9 +14,9 @@ def test_the_results_are_described_with_scores_intervals_and_the_paths_of_movies
     (run / "activation.mp4").touch()
     (tables / "scores.csv").write_text(
         "algo,model,protocol,game,games,runs,episodes,frames,"
-        "score_mean,score_mean_low,score_mean_high,human_normalised_mean\n"
-        "ga,large,uber2018,pong,1,2,30,4000,12.5,11,14,0.9\n"
-        "ga,large,uber2018,all,1,2,30,4000,,,,0.9\n"
+        "score_mean,score_mean_low,score_mean_high,human_normalised_mean,played\n"
+        "ga,large,uber2018,pong,1,2,30,4000,12.5,11,14,0.9,uber2018\n"
+        "ga,large,uber2018,all,1,2,30,4000,,,,0.9,uber2018\n"
     )
     text = describe_results(tmp_path)
     assert "11.0 to 14.0" in text
@@ -31,8 +31,8 @@ def test_long_names_have_columns_of_their_own(tmp_path):
     (tmp_path / "tables").mkdir()
     (tmp_path / "tables" / "scores.csv").write_text(
         "algo,model,protocol,game,games,runs,episodes,frames,"
-        "score_mean,score_mean_low,score_mean_high,human_normalised_mean\n"
-        "nsr_es,recurrent_large_evolved,uber2018,pong,1,2,30,4000,12.5,11,14,0.9\n"
+        "score_mean,score_mean_low,score_mean_high,human_normalised_mean,played\n"
+        "nsr_es,recurrent_large_evolved,uber2018,pong,1,2,30,4000,12.5,11,14,0.9,uber2018\n"
     )
     assert "nsr_es  recurrent_large_evolved  pong  " in describe_results(tmp_path)
 
