@@ -68,7 +68,12 @@ def archive_table(
                 ends = bootstrap_intervals(
                     [values], {"mean": mean_over_games}, replications=replications, confidence=confidence, seed=seed
                 )["mean"]
-            row |= {name: values.mean(), f"{name}_low": ends[0], f"{name}_high": ends[1], f"{name}_error": group[name].sem()}
+            row |= {
+                name: values.mean(),
+                f"{name}_low": ends[0],
+                f"{name}_high": ends[1],
+                f"{name}_error": group[name].sem(),
+            }
         table.append(row)
     found = pd.DataFrame(table).sort_values(["game", "measures", "qd_score"], ascending=[True, True, False])
     with written_whole(csv) as temporary:
