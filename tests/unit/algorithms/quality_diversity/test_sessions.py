@@ -351,7 +351,7 @@ def config(algo="dsage", game="maze", model="full", **overrides):
     [
         ({"game": "mase"}, "did you mean 'maze'"),
         ({"model": "ful"}, "did you mean 'full'"),
-        ({"algo": "map_elites"}, "variant 'full' is unknown"),
+        ({"algo": "map_elites"}, "map_elites has no variant 'full'"),
         ({"measures": ["walls", "explord"]}, "did you mean 'explored'"),
         ({"measures": ["walls", "walls"]}, "measures should name two different ones"),
         ({"cells": [3_000_000, 3_000_000]}, r"at most 10,000,000 cells, but cells .* are 9,000,000,000,000"),
