@@ -3,19 +3,21 @@
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from neurozoo.errors import NeurozooError
 from neurozoo.files import read_json, written_whole
-from neurozoo.records.run_config import start_hashes
+from neurozoo.records.run_config import STARTS, start_hashes
 from neurozoo.records.run_result import read_run_result
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
 
 CORRECTED = "corrected.json"
 _SCORES = ("qd_score", "coverage", "corrected_qd_score", "corrected_coverage")
-_KIND = ["game", "algo", "model", "measures", "protocol", "settings_hash", "agent_sha256", "generator_sha256"]
+_NAMES = ["game", "algo", "model", "protocol", "settings_hash", "evaluations", "qd_score", "coverage"]
+_KIND = ["game", "algo", "model", "measures", "protocol", "settings_hash", *STARTS]
 
 
 def archive_table(
@@ -45,10 +47,11 @@ def archive_table(
     """
     rows = []
     for folder in map(Path, run_dirs):
-        facts = read_run_result(folder)
+        facts: Mapping[str, Any] = read_run_result(folder)
         corrected = read_json(folder / CORRECTED, "Delete it and make it again.")
         rows.append(
-            _row(facts)
+            {name: facts[name] for name in _NAMES}
+            | {"measures": " / ".join(facts["measures"])}
             | start_hashes(folder)
             | {f"corrected_{name}": corrected[name] for name in ("qd_score", "coverage")}
         )
@@ -60,21 +63,19 @@ def archive_table(
         row = dict(zip(_KIND, names, strict=True)) | {"runs": len(group), "evaluations": evaluations}
         for name in _SCORES:
             values = group[name].to_numpy(float)
-            row |= {name: values.mean(), f"{name}_low": np.nan, f"{name}_high": np.nan, f"{name}_error": np.nan}
+            ends: tuple[Any, Any] = (np.nan, np.nan)
             if len(values) > 1:
                 ends = bootstrap_intervals(
                     [values], {"mean": mean_over_games}, replications=replications, confidence=confidence, seed=seed
                 )["mean"]
-                row |= {f"{name}_low": ends[0], f"{name}_high": ends[1]}
-                row[f"{name}_error"] = values.std(ddof=1) / np.sqrt(len(values))
+            row |= {
+                name: values.mean(),
+                f"{name}_low": ends[0],
+                f"{name}_high": ends[1],
+                f"{name}_error": group[name].sem(),
+            }
         table.append(row)
     found = pd.DataFrame(table).sort_values(["game", "measures", "qd_score"], ascending=[True, True, False])
     with written_whole(csv) as temporary:
         found.to_csv(temporary, index=False, lineterminator="\n", float_format="%.8g")
     return found
-
-
-def _row(facts: Mapping[str, object]) -> dict[str, object]:
-    names = ("game", "algo", "model", "run", "protocol", "settings_hash", "evaluations", "qd_score", "coverage")
-    measures = facts.get("measures") or ()
-    return {name: facts.get(name) for name in names} | {"measures": " / ".join(map(str, measures))}  # type: ignore[call-overload]

@@ -2,7 +2,7 @@
 
 import itertools
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,7 +65,7 @@ def comparison_table(
     rows = []
     for (first, runs), (second, others) in itertools.combinations(agents, 2):
         pair = dict(zip([*_AGENT, *(f"other_{name}" for name in _AGENT)], (*first, *second), strict=True))
-        shared = list(_shared_games(runs, others))
+        shared = _shared_games(runs, others)
         for games in shared:
             rows.append(pair | {"protocol": games.played, "game": games.game} | _compared([games], bootstrap))
         left_out = _about_left_out(runs, others)
@@ -79,12 +79,14 @@ def comparison_table(
         table.to_csv(temporary, index=False, lineterminator="\n", float_format="%.8g")
 
 
-def _shared_games(runs: pd.DataFrame, others: pd.DataFrame) -> Iterator[_Shared]:
-    """Yields the games that both agents played in the same way."""
+def _shared_games(runs: pd.DataFrame, others: pd.DataFrame) -> list[_Shared]:
+    """Returns the games that both agents played in the same way."""
     known = dict(list(others.groupby([PLAYED, "game"], sort=False)))
-    for (played, game), group in runs.groupby([PLAYED, "game"], sort=False):
-        if (played, game) in known:
-            yield _Shared(played, game, group, known[played, game])
+    return [
+        _Shared(played, game, group, known[played, game])
+        for (played, game), group in runs.groupby([PLAYED, "game"], sort=False)
+        if (played, game) in known
+    ]
 
 
 def _about_left_out(runs: pd.DataFrame, others: pd.DataFrame) -> str:

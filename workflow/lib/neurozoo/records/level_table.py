@@ -24,9 +24,9 @@ def write_levels(path: str | os.PathLike, columns: Mapping[str, np.ndarray]) -> 
     """
     fields, arrays = [], []
     for name, column in columns.items():
-        array, shape = np.asarray(column), np.asarray(column).shape[1:]
-        flat = pa.array(array.reshape(-1))
-        values = flat if not shape else pa.FixedSizeListArray.from_arrays(flat, int(np.prod(shape)))
+        shape, values = column.shape[1:], pa.array(column.reshape(-1))
+        if shape:
+            values = pa.FixedSizeListArray.from_arrays(values, int(np.prod(shape)))
         about = {"shape": ",".join(map(str, shape))} if shape else None
         fields.append(pa.field(name, values.type, metadata=about))
         arrays.append(values)
@@ -59,12 +59,11 @@ def read_levels(path: str | os.PathLike, columns: list[str] | None = None) -> di
         found = {}
         for field in table.schema:
             column = table.column(field.name).combine_chunks()
-            text = (field.metadata or {}).get(b"shape")
-            if text is None:
-                found[field.name] = column.to_numpy(zero_copy_only=False)
+            if shape := (field.metadata or {}).get(b"shape"):
+                flat = column.flatten().to_numpy(zero_copy_only=False)
+                found[field.name] = flat.reshape(len(column), *map(int, shape.decode().split(",")))
             else:
-                shape = tuple(int(part) for part in text.decode().split(","))
-                found[field.name] = column.flatten().to_numpy(zero_copy_only=False).reshape(len(column), *shape)
+                found[field.name] = column.to_numpy(zero_copy_only=False)
         return found
     except FileNotFoundError as error:
         raise NeurozooError(f"{path} is missing. Train the run, or copy all its files.") from error

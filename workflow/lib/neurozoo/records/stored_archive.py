@@ -13,8 +13,6 @@ from neurozoo.npz_files import DAMAGE, read_npz
 from neurozoo.records.format import check_format
 from neurozoo.records.run_config import read_run_settings
 
-_ARRAYS = ("objectives", "measures", "ranges", "metadata_cell", "metadata_dims", "metadata_iteration")
-
 
 @dataclass(frozen=True)
 class StoredArchive:
@@ -39,7 +37,7 @@ class StoredArchive:
     @property
     def measures(self) -> tuple[str, str]:
         """Names of the two measures."""
-        first, second = self.facts.get("measures") or ("measure 1", "measure 2")
+        first, second = self.facts["measures"]
         return str(first), str(second)
 
     def places(self, measures: np.ndarray) -> np.ndarray:
@@ -50,17 +48,16 @@ class StoredArchive:
         """
         return places_on_grid(measures, dims=self.dims, ranges=self.ranges)
 
-    def grid(self, values: np.ndarray, chosen: np.ndarray | None = None) -> np.ndarray:
+    def grid(self, values: np.ndarray, chosen: np.ndarray | slice = slice(None)) -> np.ndarray:
         """Returns values of elites on the grid: float64, shape (first measure, second measure), NaN where is none.
 
         Args:
             values: Shape (elites,).
             chosen: bool, shape (elites,): which elites are drawn; default: all.
         """
-        grid = np.full(self.dims[0] * self.dims[1], np.nan)
-        wanted = np.ones(len(self.cells), bool) if chosen is None else chosen
-        grid[self.cells[wanted]] = np.asarray(values, float)[wanted]
-        return grid.reshape(self.dims)
+        grid = np.full(self.dims, np.nan)
+        grid.flat[self.cells[chosen]] = values[chosen]
+        return grid
 
 
 def read_stored_archive(path: str | os.PathLike) -> StoredArchive:
@@ -70,31 +67,26 @@ def read_stored_archive(path: str | os.PathLike) -> StoredArchive:
         NeurozooError: The file is missing, damaged, or no archive of two measures.
     """
     remedy = "Train the run again."
-    if not Path(path).exists():
-        raise NeurozooError(f"The archive {path} is missing. Train the run, or copy all its files.")
     try:
         arrays = read_npz(path)
-        if missing := [name for name in ("facts", *_ARRAYS) if name not in arrays]:
-            raise ValueError(f"it lacks {', '.join(missing)}")
         facts = parse_json(str(arrays["facts"]))
         check_format(facts, path, remedy)
-        cells, dims = arrays["metadata_cell"].astype(np.int64), arrays["metadata_dims"].astype(int).tolist()
-        if len(dims) != 2 or arrays["ranges"].shape != (2, 2) or not isinstance(facts, dict):
+        measures, dims, ranges = facts["measures"], arrays["metadata_dims"].astype(int).tolist(), arrays["ranges"]
+        if len(dims) != 2 or ranges.shape != (2, 2) or not (isinstance(measures, list) and len(measures) == 2):
             raise ValueError(f"{len(dims)} measures")
+        cells, objectives, iterations = (arrays[name] for name in ("metadata_cell", "objectives", "metadata_iteration"))
+        if not cells.shape == objectives.shape == iterations.shape == (len(cells),):
+            raise ValueError("arrays of different lengths")
         if len(cells) and not (cells.min() >= 0 and cells.max() < dims[0] * dims[1]):
             raise ValueError("a cell outside of the archive")
-        if not len(cells) == len(arrays["objectives"]) == len(arrays["metadata_iteration"]):
-            raise ValueError("arrays of different lengths")
-    except (*DAMAGE, OSError, TypeError) as error:
+    except FileNotFoundError as error:
+        raise NeurozooError(f"The archive {path} is missing. Train the run, or copy all its files.") from error
+    except (*DAMAGE, OSError, TypeError, AttributeError) as error:
         raise NeurozooError(f"{path} is no archive of two measures ({error}). {remedy}") from error
     return StoredArchive(
-        facts=facts,
-        dims=(dims[0], dims[1]),
-        ranges=arrays["ranges"].astype(float),
-        cells=cells,
-        objectives=arrays["objectives"].astype(float),
-        iterations=arrays["metadata_iteration"].astype(np.int64),
-    )
+        facts, (dims[0], dims[1]), ranges.astype(float), cells.astype(np.int64), objectives.astype(float),
+        iterations.astype(np.int64),
+    )  # fmt: skip
 
 
 def agent_of_run(run_dir: str | os.PathLike, domain: LevelDomain) -> tuple[str, bool]:

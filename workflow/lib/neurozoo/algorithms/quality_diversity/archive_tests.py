@@ -25,9 +25,9 @@ COLUMNS = (
 )  # fmt: skip
 _RESULT = ("game", "algo", "model", "protocol", "evaluations", *SCORES)
 _ALIKE = ["measures", PLAYED, "evaluations"]  # searches that are tested against each other agree in these
-_LEARNING = "dsage"
 # The variants of the two-way analysis: with and without each part.
-_FACTORIAL = ("full", "only_ancillary", "only_downsampling", "basic")
+_FULL, _BASIC = ("dsage", "full"), ("dsage", "basic")
+_FACTORIAL = (_FULL, ("dsage", "only_ancillary"), ("dsage", "only_downsampling"), _BASIC)
 
 
 def archive_tests(run_dirs: Sequence[str | os.PathLike], csv: str | os.PathLike) -> pd.DataFrame:
@@ -71,14 +71,13 @@ def archive_tests(run_dirs: Sequence[str | os.PathLike], csv: str | os.PathLike)
 
 def _facts(folder: Path) -> dict[str, Any]:
     """Returns the scores of a run and what makes it comparable, by the names of columns."""
-    result, config = read_run_result(folder), folder / "config.yaml"
-    measures = result.get("measures")
+    result: Mapping[str, Any] = read_run_result(folder)
     return {
-        **(read_facts(config) if config.exists() else {}),
+        **read_facts(folder / "config.yaml"),
         **{OF_PROTOCOL + name: short_hash(digest) for name, digest in start_hashes(folder).items() if digest},
-        **{name: result.get(name) for name in _RESULT},
-        "measures": " / ".join(map(str, measures)) if isinstance(measures, list | tuple) else "",
-        SETTINGS: result.get("settings_hash"),
+        **{name: result[name] for name in _RESULT},
+        "measures": " / ".join(result["measures"]),
+        SETTINGS: result["settings_hash"],
     }
 
 
@@ -95,11 +94,16 @@ def _of_comparable(runs: pd.DataFrame) -> list[dict[str, Any]]:
         arrays = {name: group[score].to_numpy(float) for name, group in tested.items()}
         rows += [{"score": score} | row for row in (*_of_all(arrays), *_of_pairs(arrays), *_of_parts(arrays))]
     for name, group in searches.items():
-        if name in tested and len(tested) > 1:
+        if len(group) < 2:
+            reason = "a single run"
+        elif group[SETTINGS].nunique() > 1:
+            reason = "several settings"
+        elif len(tested) < 2:
+            reason = (
+                "no other search was played in this way for as many evaluations, in several runs with equal settings"
+            )
+        else:
             continue
-        reason = "no other search was played in this way for as many evaluations, in several runs with equal settings"
-        if name not in tested:
-            reason = "several settings" if group[SETTINGS].nunique() > 1 else "a single run"
         rows.append({"first": "/".join(name), "runs": len(group), "left_out": reason})
     return rows
 
@@ -109,38 +113,35 @@ def _of_all(groups: Groups) -> list[dict[str, Any]]:
 
     if len(groups) < 2:
         return []
-    named = {"first": "all searches", "runs": sum(map(len, groups.values()))}
-    found = []
     tests = {"one-way ANOVA": stats.f_oneway}
     if min(map(len, groups.values())) > 2:  # two values always have the same distance from their median
         tests["Levene"] = stats.levene
+    runs = sum(map(len, groups.values()))
     with np.errstate(all="ignore"):
-        for test, function in tests.items():
-            outcome = function(*groups.values())
-            found.append({"test": test, **named, "statistic": outcome.statistic, "p": outcome.pvalue})
-    return found
+        outcomes = {test: function(*groups.values()) for test, function in tests.items()}
+    return [
+        {"test": test, "first": "all searches", "runs": runs, "statistic": outcome.statistic, "p": outcome.pvalue}
+        for test, outcome in outcomes.items()
+    ]
 
 
 def _of_pairs(groups: Groups) -> list[dict[str, Any]]:
-    others = [name for name in groups if name[0] != _LEARNING]
-    first = [(_LEARNING, "full"), (_LEARNING, "basic")]
-    pairs = [*itertools.product(first, others), (first[0], first[1])]
-    return _t_tests(groups, pairs, "t-test")
+    others = [name for name in groups if name[0] != "dsage"]
+    return _t_tests(groups, [*itertools.product((_FULL, _BASIC), others), (_FULL, _BASIC)], "t-test")
 
 
 def _of_parts(groups: Groups) -> list[dict[str, Any]]:
-    names = {model: (_LEARNING, model) for model in _FACTORIAL}
-    if not set(names.values()) <= set(groups):
+    if not set(_FACTORIAL) <= set(groups):
         return []
     from statsmodels.formula.api import ols
     from statsmodels.stats.anova import anova_lm
 
+    parts = {
+        name: (VARIANTS[name[1]].predicts_occupancy, VARIANTS[name[1]].selection == "regions") for name in _FACTORIAL
+    }
     table = pd.DataFrame(
-        [
-            {"score": value, "occupancy": VARIANTS[model].predicts_occupancy, "downsampling": _is_coarse(model)}
-            for model, name in names.items()
-            for value in groups[name]
-        ]
+        [(value, *parts[name]) for name in _FACTORIAL for value in groups[name]],
+        columns=["score", "occupancy", "downsampling"],
     )
     effects = anova_lm(ols("score ~ C(occupancy) * C(downsampling)", table).fit(), typ=2)
     titles = {
@@ -149,26 +150,15 @@ def _of_parts(groups: Groups) -> list[dict[str, Any]]:
         "C(occupancy):C(downsampling)": "occupancy x downsampling",
     }
     found: list[dict[str, Any]] = [
-        {
-            "test": "two-way ANOVA",
-            "first": title,
-            "runs": len(table),
-            "statistic": effects.loc[row, "F"],
-            "p": effects.loc[row, "PR(>F)"],
-        }
-        for row, title in titles.items()
+        {"test": "two-way ANOVA", "first": title, "runs": len(table), "statistic": effect["F"], "p": effect["PR(>F)"]}
+        for title, (_, effect) in zip(titles.values(), effects.loc[list(titles)].iterrows(), strict=True)
     ]
     pairs = [
-        (names[one], names[other])
+        (one, other)
         for one, other in itertools.combinations(_FACTORIAL, 2)
-        if (VARIANTS[one].predicts_occupancy == VARIANTS[other].predicts_occupancy)
-        != (_is_coarse(one) == _is_coarse(other))
+        if np.not_equal(parts[one], parts[other]).sum() == 1
     ]
     return found + _t_tests(groups, pairs, "t-test of one part")
-
-
-def _is_coarse(model: str) -> bool:
-    return VARIANTS[model].selection == "regions"
 
 
 def _t_tests(groups: Groups, pairs: Sequence[tuple[Name, Name]], test: str) -> list[dict[str, Any]]:

@@ -1,13 +1,13 @@
 """Corrected archives: elites are evaluated again, because an archive of lucky evaluations promises too much."""
 
 import os
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 
 from neurozoo.algorithms.registry import get_algorithm
 from neurozoo.algorithms.results import read_archive
-from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.errors import NeurozooError, needing
 from neurozoo.files import write_json
 from neurozoo.randomness import Purpose, generator, run_entropy
@@ -38,61 +38,50 @@ def correct_archive(
     """
     with needing("levels", "A corrected archive"):
         from neurozoo.algorithms.quality_diversity.archives import make_archive
-        from neurozoo.algorithms.quality_diversity.level_search import file_hashes, play_of
 
     run_dir = Path(run_dir)
     arrays = read_archive(run_dir / "archive.npz")
-    try:
-        record = read_run_settings(run_dir / "config.yaml")
-        names = {name: record[name] for name in ("algo", "game", "model")}
-        spec = get_algorithm(names["algo"])
-        fields = spec.settings.__dataclass_fields__
-        settings = resolve_settings(
-            names["algo"], preset="demo", overrides={name: record[name] for name in fields if name in record}
-        )
-        entropy = run_entropy(seed=record["seed"], run=record["run"], **names)
-    except (KeyError, TypeError) as error:
-        raise NeurozooError(
-            f"{run_dir / 'config.yaml'} is missing or damaged ({error}). Train the run again."
-        ) from error
-    for name, digest in file_hashes(settings).items():
-        if record.get(name, digest) != digest:
+    record = read_run_settings(run_dir / "config.yaml")
+    names = {name: record[name] for name in ("algo", "game", "model")}
+    preset = get_algorithm(names["algo"]).presets["demo"]
+    settings = preset.changed({name: record[name] for name in asdict(preset) if name in record})
+    entropy = run_entropy(seed=settings.seed, run=record["run"], **names)
+    for name, digest in settings.file_hashes().items():
+        if record.get(name) != digest:
             kind = name.removesuffix("_sha256")
             raise NeurozooError(
-                f"The {kind} {getattr(settings, f'{kind}_file')} has changed since {run_dir} was trained, so its "
+                f"The {kind} {settings.files[kind]} has changed since {run_dir} was trained, so its "
                 "elites cannot be evaluated again. Restore the file, or train the run again."
             )
     domain = settings.domain(names["game"])
-    play = play_of(settings, domain, ops=None if ops is None else Path(ops), threads=threads)
+    play = settings.play(domain, ops=None if ops is None else Path(ops), threads=threads)
     levels = domain.decode(arrays["solutions"])
     axes, fresh = tuple(settings.axes(domain)), []
     for begin in range(0, len(levels), _CHUNK):
-        chosen = range(begin, min(begin + _CHUNK, len(levels)))
-        rngs = [generator(entropy, Purpose.LEVEL_EPISODE_AGAIN, number) for number in chosen]
-        found = domain.evaluate(levels[begin : chosen.stop], play, rngs)
-        fresh.append(np.stack([found.objectives, *(found.values[name] for name in axes)], axis=1))
-    again = np.concatenate(fresh) if fresh else np.zeros((0, 1 + len(axes)))
+        chosen = levels[begin : begin + _CHUNK]
+        rngs = [generator(entropy, Purpose.LEVEL_EPISODE_AGAIN, begin + number) for number in range(len(chosen))]
+        found = domain.evaluate(chosen, play, rngs)
+        fresh.append(np.column_stack([found.objectives, *(found.values[name] for name in axes)]))
+    again, before = np.concatenate(fresh), arrays["measures"]
+    measures = again[:, 1:]
     archive = make_archive(domain, settings, dtype=arrays["solutions"].dtype.type, keeps_best=True)
-    if len(again):
-        archive.add(arrays["solutions"], again[:, 0], again[:, 1:], evaluation=np.arange(len(again)))
-    cells, cells_before = (
-        np.asarray(archive.index_of(measures)) if len(again) else np.zeros(0, int)
-        for measures in (again[:, 1:], arrays["measures"])
+    archive.add(arrays["solutions"], again[:, 0], measures, evaluation=np.arange(len(again)))
+    cells = archive.index_of(measures)
+    objectives_before, objectives = (
+        np.asarray(each, float) for each in (arrays["objectives"], archive.data("objective"))
     )
-    offset, before = float(archive.qd_score_offset), np.asarray(arrays["objectives"], float)
-    kept = np.asarray(archive.data("objective"), float)
-    shift = np.abs(again[:, 1:] - arrays["measures"]).mean(axis=0) if len(again) else np.zeros(len(axes))
+    offset = float(archive.qd_score_offset)
     written: dict[str, object] = {
-        "reported_qd_score": float(np.sum(before - offset)),
+        "reported_qd_score": float(np.sum(objectives_before - offset)),
         "reported_coverage": len(before) / int(archive.cells),
-        "qd_score": float(np.sum(kept - offset)),
-        "coverage": len(kept) / int(archive.cells),
-        "elites": len(kept),
-        "moved": float(np.mean(cells != cells_before)) if len(cells) else 0.0,
-        "mean_shift": dict(zip(axes, map(float, shift), strict=True)),
+        "qd_score": float(np.sum(objectives - offset)),
+        "coverage": len(objectives) / int(archive.cells),
+        "elites": len(objectives),
+        "moved": float(np.mean(cells != archive.index_of(before))),
+        "mean_shift": dict(zip(axes, np.abs(measures - before).mean(axis=0).tolist(), strict=True)),
         "replayed": {
             "cell": cells.tolist(),
-            **{name: again[:, 1 + number].round(4).tolist() for number, name in enumerate(axes)},
+            **{name: column.round(4).tolist() for name, column in zip(axes, measures.T, strict=True)},
         },
     }
     write_json(output, written)

@@ -1,12 +1,13 @@
 """Searches without a surrogate: every proposed level is evaluated."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from ribs.archives import ArchiveBase
 from ribs.emitters import EvolutionStrategyEmitter
 
-from neurozoo.algorithms.quality_diversity.emitters import ChildrenEmitter, GaussianMapElitesEmitter, MapElitesEmitter
+from neurozoo.algorithms.quality_diversity.emitters import MapElitesEmitter, random_solutions
 from neurozoo.algorithms.quality_diversity.level_search import LevelSearchSession, Proposal
 from neurozoo.algorithms.quality_diversity.settings import (
     CmaMeSettings,
@@ -16,15 +17,6 @@ from neurozoo.algorithms.quality_diversity.settings import (
 from neurozoo.algorithms.session import RunContext, Watch
 from neurozoo.environments.level_domains import LevelDomain
 from neurozoo.randomness import MAX_SEED, Purpose, generator
-
-RANDOM_SIGMA = 0.2  # standard deviation of random solutions of real numbers
-
-
-def random_solutions(domain: LevelDomain, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Draws solutions: whole numbers uniformly, real ones around 0; shape (count, dimensions)."""
-    if domain.num_values is None:
-        return (RANDOM_SIGMA * rng.standard_normal((count, domain.solution_size))).astype(np.float32)
-    return rng.integers(domain.num_values, size=(count, domain.solution_size)).astype(np.int8)
 
 
 class DomainRandomizationSession(LevelSearchSession):
@@ -45,49 +37,42 @@ class MapElitesSession(LevelSearchSession):
 
     def __init__(self, context: RunContext) -> None:
         super().__init__(context)
-        self._emitters = map_elites_emitters(self.archive, self.settings, self.domain)
+        self._emitters = [
+            MapElitesEmitter(self.archive, self.settings, self.domain) for _ in range(self.settings.num_emitters)
+        ]
 
     def propose(self, watch: Watch) -> Proposal:
         """Asks all emitters."""
         entropy = self.context.entropy
         self.archive.draw_from(generator(entropy, Purpose.EMITTER, self.iteration))
         for number, emitter in enumerate(self._emitters):
-            emitter.draw_from(generator(entropy, Purpose.EMITTER, self.iteration, number))
+            emitter.rng = generator(entropy, Purpose.EMITTER, self.iteration, number)
         return Proposal(np.concatenate([emitter.ask() for emitter in self._emitters]))
 
     def replay(self, batch: np.ndarray) -> None:
         """Counts an ask: how many random solutions an emitter has proposed is all that it remembers."""
         for emitter in self._emitters:
-            emitter.skip()
-
-
-def map_elites_emitters(archive: Any, settings: Any, domain: LevelDomain) -> Sequence[ChildrenEmitter]:
-    """Returns the emitters that `MapElitesSettings` and `DsageSettings` describe; `draw_from` seeds them."""
-    shared = {"batch_size": settings.batch_size, "initial_population": settings.initial_population}
-    rngs = [np.random.default_rng(number) for number in range(settings.num_emitters)]
-    if domain.num_values is None:
-        sigmas = {"initial_sigma": RANDOM_SIGMA, "mutation_sigma": settings.mutation_sigma}
-        return [GaussianMapElitesEmitter(archive, **shared, **sigmas, rng=rng) for rng in rngs]
-    whole = {"num_values": domain.num_values, "num_mutations": settings.num_mutations}
-    return [MapElitesEmitter(archive, **shared, **whole, rng=rng) for rng in rngs]
+            emitter.asked += 1
 
 
 def evolution_strategies(
-    archive: Any, domain: LevelDomain, seeds: Iterable[int], **choices: Any
+    archive: ArchiveBase, domain: LevelDomain, rngs: Iterable[np.random.Generator], **choices: Any
 ) -> list[EvolutionStrategyEmitter]:
-    """Returns pyribs' evolution strategies, one for each seed, that begin in the middle of the solutions.
+    """Returns pyribs' evolution strategies, that begin in the middle of the solutions.
 
     Args:
         archive: What they climb in.
         domain: The domain of the levels.
-        seeds: Seeds of their random numbers.
+        rngs: Each draws the seed of one of them.
         choices: `sigma0`, `batch_size`, and if not that of CMA-ME, `ranker`, `selection_rule` and `restart_rule`.
     """
     middle = 0.0 if domain.num_values is None else (domain.num_values - 1) / 2
     rules = {"ranker": "2imp", "selection_rule": "filter", "restart_rule": "no_improvement", **choices}
     return [
-        EvolutionStrategyEmitter(archive, x0=np.full(domain.solution_size, middle), seed=seed, **rules)
-        for seed in seeds
+        EvolutionStrategyEmitter(
+            archive, x0=np.full(domain.solution_size, middle), seed=int(rng.integers(MAX_SEED)), **rules
+        )
+        for rng in rngs
     ]
 
 
@@ -98,26 +83,18 @@ class CmaMeSession(LevelSearchSession):
     """
 
     settings: CmaMeSettings
+    solution_type = np.float32  # evolution strategies propose real numbers in every domain
 
     def __init__(self, context: RunContext) -> None:
         super().__init__(context)
-        s, domain = self.settings, self.domain
         self.archive.draw_from(generator(context.entropy, Purpose.EMITTER))
+        names = ("sigma0", "batch_size", "ranker", "selection_rule", "restart_rule")
         self._emitters = evolution_strategies(
             self.archive,
-            domain,
-            (int(generator(context.entropy, Purpose.EMITTER, n).integers(MAX_SEED)) for n in range(s.num_emitters)),
-            sigma0=s.sigma0,
-            batch_size=s.batch_size,
-            ranker=s.ranker,
-            selection_rule=s.selection_rule,
-            restart_rule=s.restart_rule,
+            self.domain,
+            (generator(context.entropy, Purpose.EMITTER, number) for number in range(self.settings.num_emitters)),
+            **{name: getattr(self.settings, name) for name in names},
         )
-
-    @property
-    def solution_type(self) -> type[np.generic]:
-        """Evolution strategies propose real numbers in every domain."""
-        return np.float32
 
     def propose(self, watch: Watch) -> Proposal:
         """Asks all emitters."""
@@ -132,20 +109,20 @@ class CmaMeSession(LevelSearchSession):
         size, good = self.settings.batch_size, ~batch["failed"]
         status, value = np.zeros(len(batch), np.int32), np.zeros(len(batch), np.float32)
         status[good], value[good] = add_info["status"], add_info["value"]
+        objective, measures = batch["objective"].copy(), self.measures_of(batch)
         for number, emitter in enumerate(self._emitters):
             own = slice(number * size, (number + 1) * size)
             if len(batch[own]) < size or not good[own].any():
                 continue
             failed = ~good[own]
-            objectives, measures, values = batch["objective"][own].copy(), self._measures(batch[own]), value[own].copy()
-            for scores in (objectives, values):
+            for scores in (objective[own], value[own]):
                 scores[failed] = scores[~failed].min() - 1
-            measures[failed] = measures[~failed].mean(axis=0)
+            measures[own][failed] = measures[own][~failed].mean(axis=0)
             emitter.tell(
                 batch["solution"][own],
-                objectives,
-                measures,
-                {"status": status[own], "value": values},
+                objective[own],
+                measures[own],
+                {"status": status[own], "value": value[own]},
                 evaluation=np.zeros(size, np.int64),
             )
 

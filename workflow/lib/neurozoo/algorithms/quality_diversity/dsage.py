@@ -4,7 +4,7 @@ Source: Bhatt et al. 2022, arXiv:2206.04199; section 1 of its description.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -12,20 +12,15 @@ from ribs.schedulers import Scheduler
 
 from neurozoo.algorithms.compiled import keep_to_threads
 from neurozoo.algorithms.quality_diversity.archives import LevelArchive, make_archive, one_per_region
-from neurozoo.algorithms.quality_diversity.direct_search import (
-    evolution_strategies,
-    map_elites_emitters,
-    random_solutions,
-)
+from neurozoo.algorithms.quality_diversity.direct_search import evolution_strategies
+from neurozoo.algorithms.quality_diversity.emitters import MapElitesEmitter, random_solutions
 from neurozoo.algorithms.quality_diversity.level_search import LevelSearchSession, Proposal
 from neurozoo.algorithms.quality_diversity.settings import DsageSettings
 from neurozoo.algorithms.quality_diversity.variants import VARIANTS
 from neurozoo.algorithms.session import RunContext, Watch
 from neurozoo.environments.level_domains import LevelDomain
 from neurozoo.errors import NeurozooError
-from neurozoo.randomness import MAX_SEED, Entropy, Purpose, generator
-
-Predict = Callable[[np.ndarray], np.ndarray]  # from solutions to objective and both measures
+from neurozoo.randomness import Entropy, Purpose, generator
 
 _TOGETHER = 100  # candidates that are predicted at once: 600 would need 4 GB in large platform levels
 
@@ -34,12 +29,6 @@ class DsageSession(LevelSearchSession):
     """One run of DSAGE. In each iteration the surrogate learns, is searched, and its elites are evaluated.
 
     Nothing of a surrogate's archive is carried over to the next iteration, but the surrogate learns on.
-
-    Args:
-        context: The run; its model is a variant.
-
-    Raises:
-        NeurozooError: Domain, variant and settings do not fit together.
     """
 
     settings: DsageSettings
@@ -57,7 +46,7 @@ class DsageSession(LevelSearchSession):
 
     def __enter__(self) -> Self:
         keep_to_threads(self.context.threads)
-        from neurozoo.algorithms.quality_diversity.ensemble import SurrogateEnsemble
+        from neurozoo.algorithms.quality_diversity.surrogate import SurrogateEnsemble
 
         self._surrogate = SurrogateEnsemble(
             self.domain,
@@ -110,21 +99,16 @@ class DsageSession(LevelSearchSession):
         if self.iteration and hasattr(self, "_surrogate"):
             self._saved = self._surrogate.get_arrays()
 
-    def extra_state(self) -> tuple[dict, dict[str, np.ndarray]]:
-        """Returns the surrogate after its last finished iteration."""
+    def state(self) -> tuple[dict, dict[str, np.ndarray]]:
+        """Returns also the surrogate after its last finished iteration."""
+        state, arrays = super().state()
         saved = self._saved or {}
-        return {}, {f"surrogate-{name}-{self.iteration}": array for name, array in saved.items()}
+        return state, arrays | {f"surrogate-{name}-{self.iteration}": array for name, array in saved.items()}
 
-    def extra_restore(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continues with this surrogate."""
-        end = f"-{self.iteration}"
-        self._saved = {
-            name.removeprefix("surrogate-").removesuffix(end): array
-            for name, array in arrays.items()
-            if name.startswith("surrogate-")
-        }
-        if set(self._saved) != {"weights", "updates"}:
-            raise ValueError(f"the surrogate has the arrays {sorted(self._saved)}")
+    def restore(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
+        """Continues also with this surrogate."""
+        super().restore(state, arrays)
+        self._saved = {name: arrays[f"surrogate-{name}-{self.iteration}"] for name in ("weights", "updates")}
 
     # ---- inside
 
@@ -134,16 +118,15 @@ class DsageSession(LevelSearchSession):
         levels = levels[~levels["failed"]]
         if s.train_sample_size is not None:
             levels = levels[-s.train_sample_size :]
-        targets = np.concatenate([levels["objective"][:, None], self._measures(levels)], axis=1)
+        targets = np.column_stack([levels["objective"], self.measures_of(levels)])
         shown = np.ascontiguousarray(levels["level"])
         if s.endpoints == "neither":
             shown = self.domain.decode(levels["solution"])
-        rngs = (generator(entropy, Purpose.MINIBATCH, self.iteration, epoch) for epoch in range(self.epochs))
         losses = (0.0, 0.0)
-        trained = self._surrogate.train(shown, targets, np.ascontiguousarray(levels["occupancy"]), rngs)
-        for epoch, latest in enumerate(trained, start=1):
-            losses = latest
-            watch.advanced(0, steps=0, phase="surrogate", done=epoch, total=self.epochs, unit="epochs")
+        for epoch in range(self.epochs):
+            rng = generator(entropy, Purpose.MINIBATCH, self.iteration, epoch)
+            losses = self._surrogate.train_epoch(shown, targets, np.ascontiguousarray(levels["occupancy"]), rng)
+            watch.advanced(0, steps=0, phase="surrogate", done=epoch + 1, total=self.epochs, unit="epochs")
         return losses
 
     def _predict(self, solutions: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
@@ -164,18 +147,17 @@ class DsageSession(LevelSearchSession):
         order = np.argsort(found["index"], kind="stable")
         solutions, cells = found["solution"][order], found["index"][order]
         rng = generator(self.context.entropy, Purpose.CANDIDATE, self.iteration)
-        # The budget may cut the last batch short; in the order of cells it would leave out a corner of the archive.
         if selection == "regions":
             return solutions[one_per_region(cells, s.dims(self.domain), s.coarse_dims(self.domain), rng)]
-        if selection == "random":
-            return solutions[rng.permutation(len(cells))[: s.num_random]]
-        return solutions[rng.permutation(len(cells))]
+        # The budget may cut the last batch short; in the order of cells it would leave out a corner of the archive.
+        shuffled = solutions[rng.permutation(len(cells))]
+        return shuffled[: s.num_random] if selection == "random" else shuffled
 
 
 def search(
     domain: LevelDomain,
     settings: DsageSettings,
-    predict: Predict,
+    predict: Callable[[np.ndarray], np.ndarray],
     entropy: Entropy,
     iteration: int,
     tell: Callable[[int], None],
@@ -195,14 +177,13 @@ def search(
     archive = make_archive(domain, settings)
     archive.draw_from(generator(entropy, Purpose.EMITTER, iteration))
     rngs = [generator(entropy, Purpose.EMITTER, iteration, number) for number in range(settings.num_emitters)]
-    emitters: Sequence[Any]
+    emitters: list[Any]
     if domain.num_values is None:
-        seeds = (int(rng.integers(MAX_SEED)) for rng in rngs)
-        emitters = evolution_strategies(archive, domain, seeds, sigma0=settings.sigma0, batch_size=settings.batch_size)
+        emitters = evolution_strategies(archive, domain, rngs, sigma0=settings.sigma0, batch_size=settings.batch_size)
     else:
-        emitters = map_elites_emitters(archive, settings, domain)
+        emitters = [MapElitesEmitter(archive, settings, domain) for _ in rngs]
         for emitter, rng in zip(emitters, rngs, strict=True):
-            emitter.draw_from(rng)
+            emitter.rng = rng
     scheduler = Scheduler(archive, emitters)
     nothing = np.zeros(settings.num_emitters * settings.batch_size, np.int64)
     for done in range(1, settings.inner_iterations + 1):

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any, Literal
 
 from pydantic import Field
@@ -90,20 +89,18 @@ _PAPER = GeneratorSettings()
 _PENALTY = replace(
     _PAPER, kind="wgan_gp", picture="level", steps=30_000, learning_rate=1e-4, critic_steps=5, more_critic_steps=5
 )
-GENERATOR_PRESETS: Mapping[str, GeneratorSettings] = MappingProxyType(
-    {
-        "paper": _PAPER,
-        "wgan_gp": _PENALTY,
-        "laptop": replace(
-            _PENALTY,
-            channels=32,
-            learning_rate=4e-4,
-            critic_steps=2,
-            more_critic_steps=2,
-            logit_penalty=0.03,
-            rarity=0.5,
-            averaging=0.998,
-        ),
-        "demo": replace(_PENALTY, channels=8, steps=20, critic_steps=1, more_critic_steps=1, corpus=200, batch_size=16),
-    }
-)
+GENERATOR_PRESETS: Mapping[str, GeneratorSettings] = {
+    "paper": _PAPER,
+    "wgan_gp": _PENALTY,
+    "laptop": replace(
+        _PENALTY,
+        channels=32,
+        learning_rate=4e-4,
+        critic_steps=2,
+        more_critic_steps=2,
+        logit_penalty=0.03,
+        rarity=0.5,
+        averaging=0.998,
+    ),
+    "demo": replace(_PENALTY, channels=8, steps=20, critic_steps=1, more_critic_steps=1, corpus=200, batch_size=16),
+}

@@ -35,7 +35,7 @@ from neurozoo.provenance import provenance
 
 SAVE_SECONDS = 60.0  # between two states
 _REPORT_STEPS = 100
-_GROWTH = 2  # times that the arrays of a state may be larger than its file
+_JUDGED = 1000  # levels of the judgement
 
 
 class GeneratorTraining:
@@ -99,21 +99,14 @@ class GeneratorTraining:
     def get_arrays(self) -> dict[str, np.ndarray]:
         """Returns what the rest of the training depends on; `set_arrays` takes it."""
         variables = {f"variable_{number}": np.array(each) for number, each in enumerate(self._variables)}
-        averages = {f"average_{number}": np.array(each) for number, each in enumerate(self._average)}
+        averages = {f"average_{number}": each for number, each in enumerate(self._average)}
         return {"step": np.array(self.step, np.int64), **variables, **averages}
 
     def set_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `get_arrays` returned.
-
-        Raises:
-            ValueError: They belong to other networks.
-        """
-        wanted = {name: array.shape for name, array in self.get_arrays().items()}
-        if wanted != {name: array.shape for name, array in arrays.items()}:
-            raise ValueError("its networks have other shapes")
+        """Continues from what `get_arrays` returned."""
         for number, each in enumerate(self._variables):
             each.assign(arrays[f"variable_{number}"])
-        self._average = [np.array(arrays[f"average_{number}"]) for number in range(len(self._average))]
+        self._average = [arrays[f"average_{number}"] for number in range(len(self._average))]
         self.step = int(arrays["step"])
 
     @property
@@ -147,7 +140,6 @@ def train_generator(
     *,
     state: str | os.PathLike,
     report: Callable[[str], None] = print,
-    clock: Callable[[], float] = time.monotonic,
 ) -> Generator:
     """Trains a generator, or continues a training that was killed.
 
@@ -156,14 +148,15 @@ def train_generator(
         corpus: What to learn from.
         state: `.npz` to save to, at the end, too: with more `steps`, the same call continues.
         report: Takes lines about the progress.
-        clock: Returns the time in seconds.
 
     Raises:
         NeurozooError: The state is damaged, of other settings or levels, or further than `steps`; or a weight is not
             finite.
     """
     training = GeneratorTraining(settings, corpus.levels)
-    facts = _facts(settings, corpus)
+    # What the state depends on. The number of updates may grow.
+    others = {name: value for name, value in asdict(settings).items() if name != "steps"}
+    facts = repr((sorted(others.items()), int(corpus.levels.astype(np.int64).sum()), corpus.levels.shape))
     if Path(state).exists():
         _restore(training, state, facts)
         if training.step > settings.steps:
@@ -172,7 +165,7 @@ def train_generator(
                 "many, or write the generator to another folder."
             )
         report(f"Continuing after {training.step:,} updates of {state}")
-    saved = clock()
+    saved = time.monotonic()
     while training.step < settings.steps:
         distance, loss = training.advance()
         if training.step % _REPORT_STEPS == 0 or training.step == settings.steps:
@@ -181,29 +174,22 @@ def train_generator(
             raise NeurozooError(
                 f"Update {training.step:,} of the generator gave numbers that are not finite. Lower the learning_rate."
             )
-        if clock() - saved >= SAVE_SECONDS:
+        if time.monotonic() - saved >= SAVE_SECONDS:
             _save(training, state, facts)
-            saved = clock()
+            saved = time.monotonic()
     _save(training, state, facts)
     return training.generator()
 
 
-def _facts(settings: GeneratorSettings, corpus: Corpus) -> str:
-    """Says what a state depends on. The number of updates may grow."""
-    others = {name: value for name, value in asdict(settings).items() if name != "steps"}
-    return repr((sorted(others.items()), int(corpus.levels.astype(np.int64).sum()), corpus.levels.shape))
-
-
 def _save(training: GeneratorTraining, state: str | os.PathLike, facts: str) -> None:
-    arrays: dict[str, Any] = {"facts": np.array(facts), **training.get_arrays()}
     with written_whole(state) as temporary:
-        np.savez(temporary, allow_pickle=False, **arrays)
+        np.savez(temporary, allow_pickle=False, facts=np.array(facts), **training.get_arrays())
 
 
 def _restore(training: GeneratorTraining, state: str | os.PathLike, facts: str) -> None:
     remedy = "Delete it to begin again, or write the generator to another folder."
     try:
-        arrays = read_npz(state, growth=_GROWTH)
+        arrays = read_npz(state, growth=2)  # arrays may be larger than their file
         if str(arrays.pop("facts", "")) != facts:
             raise NeurozooError(f"{state} is the state of a training with other settings or levels. {remedy}")
         training.set_arrays(arrays)
@@ -217,7 +203,6 @@ def make_generator(
     output: str | os.PathLike,
     *,
     state: str | os.PathLike,
-    judged: int = 1000,
     threads: int = 1,
     ops: str | os.PathLike = OPS,
     report: Callable[[str], None] = print,
@@ -229,7 +214,6 @@ def make_generator(
         corpus: What to learn from.
         output: `.npz` of the weights; the JSON has the same name.
         state: See `train_generator`.
-        judged: Levels of the judgement.
         threads: Threads of the networks and of the op.
         ops: The op library.
         report: Takes lines about the progress.
@@ -243,11 +227,11 @@ def make_generator(
     keep_to_threads(threads)
     trained = train_generator(settings, corpus, state=state, report=report)
     trained.write(output)
-    report(f"Judging {judged:,} of its levels")
+    report(f"Judging {_JUDGED:,} of its levels")
     record = {
         "settings": asdict(settings),
         "parameters": sum(array.size for name, array in trained.arrays.items() if name != "rectifies"),
-        "acceptance": judge(trained.decode, count=judged, threads=threads, ops=ops),
+        "acceptance": judge(trained.decode, count=_JUDGED, threads=threads, ops=ops),
         "corpus_rejected": corpus.num_rejected,
         **provenance(),
     }

@@ -23,7 +23,6 @@ NUM_TILES = len(ALPHABET)
 _SLOPE = 0.2  # of the leaky units
 _SPREAD = 0.02  # standard deviation of initial weights
 _EPSILON = 1e-5  # of batch normalisation
-_SEEDS = {"square": (4, 4), "level": (2, 7)}  # size of the first picture
 
 
 def picture_size(settings: GeneratorSettings) -> tuple[int, int]:
@@ -31,23 +30,27 @@ def picture_size(settings: GeneratorSettings) -> tuple[int, int]:
     return (64, 64) if settings.picture == "square" else (HEIGHT, WIDTH)
 
 
+def _halvings(settings: GeneratorSettings) -> int:
+    """Returns how often the critic halves a picture, and the generator doubles its first one."""
+    return 4 if settings.picture == "square" else 3
+
+
 def generator_network(settings: GeneratorSettings, rng: np.random.Generator) -> keras.Model:
     """Builds a generator with initial weights: from solutions, (batch, 32), to tiles, (batch, height, width, 17).
 
     Its last layer has no activation; see `as_tiles`.
     """
-    init = _Initializers(rng)
-    height, width = _SEEDS[settings.picture]
-    doublings = 4 if settings.picture == "square" else 3
+    doublings = _halvings(settings)
+    height, width = (side >> doublings for side in picture_size(settings))
     channels = settings.channels << (doublings - 1)
     inputs = keras.Input((SOLUTION_SIZE,))
-    hidden = layers.Dense(height * width * channels, use_bias=False, kernel_initializer=init.normal())(inputs)
+    hidden = layers.Dense(height * width * channels, use_bias=False, kernel_initializer=_normal(rng))(inputs)
     hidden = layers.Reshape((height, width, channels))(hidden)
     for doubling in range(doublings):
-        hidden = layers.ReLU()(init.normalisation()(hidden))
+        hidden = layers.ReLU()(_normalisation(rng)(hidden))
         channels = NUM_TILES if doubling == doublings - 1 else channels // 2
         hidden = layers.Conv2DTranspose(
-            channels, 4, strides=2, padding="same", use_bias=False, kernel_initializer=init.normal()
+            channels, 4, strides=2, padding="same", use_bias=False, kernel_initializer=_normal(rng)
         )(hidden)
     return keras.Model(inputs, hidden, name="generator")
 
@@ -57,18 +60,16 @@ def critic_network(settings: GeneratorSettings, rng: np.random.Generator) -> ker
 
     With a gradient penalty it has no batch normalisation, because the penalty is one of each level.
     """
-    init = _Initializers(rng)
     inputs = hidden = keras.Input((*picture_size(settings), NUM_TILES))
-    halvings = 4 if settings.picture == "square" else 3
-    for halving in range(halvings):
+    for halving in range(_halvings(settings)):
         hidden = layers.Conv2D(
             *(settings.channels << halving, 4), strides=2, padding="same", use_bias=False,
-            kernel_initializer=init.normal(),
+            kernel_initializer=_normal(rng),
         )(hidden)  # fmt: skip
         if halving and settings.kind == "wgan":
-            hidden = init.normalisation()(hidden)
+            hidden = _normalisation(rng)(hidden)
         hidden = layers.LeakyReLU(_SLOPE)(hidden)
-    outputs = layers.Dense(1, use_bias=False, kernel_initializer=init.normal())(layers.Flatten()(hidden))
+    outputs = layers.Dense(1, use_bias=False, kernel_initializer=_normal(rng))(layers.Flatten()(hidden))
     return keras.Model(inputs, outputs[:, 0], name="critic")
 
 
@@ -87,22 +88,6 @@ def real_tiles(levels, settings: GeneratorSettings):
     height, width = picture_size(settings)
     padding = ((0, 0), (0, height - HEIGHT), (0, width - WIDTH))
     return ops.one_hot(ops.pad(ops.cast(levels, "int32"), padding), NUM_TILES)
-
-
-def optimizer_of(settings: GeneratorSettings) -> keras.optimizers.Optimizer:
-    """Returns an optimizer: RMSprop as published for WGAN, or Adam for a gradient penalty."""
-    if settings.kind == "wgan":
-        return keras.optimizers.RMSprop(float(settings.learning_rate), rho=0.99, epsilon=1e-8)
-    return keras.optimizers.Adam(float(settings.learning_rate), beta_1=0.5, beta_2=0.9, epsilon=1e-8)
-
-
-def critic_loss(critic: keras.Model, real, fake):
-    """Returns how little the critic tells levels apart: its mean of the generator's minus that of real ones.
-
-    The original has the opposite sign in both losses, which is equivalent. The batches go through the critic one after
-    the other, so that each has its own statistics.
-    """
-    return ops.mean(critic(fake, training=True)) - ops.mean(critic(real, training=True))
 
 
 def slope_penalty(critic: keras.Model, real, fake, shares):
@@ -127,7 +112,7 @@ def slope_penalty(critic: keras.Model, real, fake, shares):
 def export(network: keras.Model, settings: GeneratorSettings) -> TrainedGenerator:
     """Returns a trained generator, with the statistics of batch normalisation in scales and shifts."""
     arrays: dict[str, np.ndarray] = {"rectifies": np.array(settings.kind == "wgan", np.float32)}
-    height, width = _SEEDS[settings.picture]
+    height, width = (side >> _halvings(settings) for side in picture_size(settings))
     count = 0
     for layer in network.layers:
         if isinstance(layer, layers.BatchNormalization):
@@ -150,58 +135,59 @@ def gan_steps(
     """Returns the compiled updates of critic and generator, which return their losses, and their optimizers.
 
     The critic's update takes real levels, uint8 (batch, 16, 56), solutions, (batch, 32), and shares, (batch,), that mix
-    real and generated levels for the gradient penalty; the generator's takes solutions.
+    real and generated levels for the gradient penalty; the generator's takes solutions. The original has the opposite
+    sign in both losses, which is equivalent.
 
     They need the nested gradients of TensorFlow; the caller checks the backend.
     """
     import tensorflow as tf
 
-    optimizers = [optimizer_of(settings), optimizer_of(settings)]
-    for optimizer, network in zip(optimizers, (critic, generator), strict=True):
-        optimizer.build(network.trainable_variables)
-    penalty, clip = (settings.gradient_penalty, None) if settings.kind == "wgan_gp" else (0.0, settings.clip)
+    clips, rate = settings.kind == "wgan", float(settings.learning_rate)
+    optimizers: list[keras.optimizers.Optimizer] = []
+    for network in (critic, generator):
+        optimizers.append(
+            keras.optimizers.RMSprop(rate, rho=0.99, epsilon=1e-8)
+            if clips
+            else keras.optimizers.Adam(rate, beta_1=0.5, beta_2=0.9, epsilon=1e-8)
+        )
+        optimizers[-1].build(network.trainable_variables)
 
     def update_critic(levels, solutions, shares):
         real = real_tiles(levels, settings)
         fake = as_tiles(generator(solutions, training=True), settings)
         with tf.GradientTape() as tape:
-            distance = loss = critic_loss(critic, real, fake)
-            if penalty:
-                loss = loss + penalty * slope_penalty(critic, real, fake, shares)
+            # One batch after the other, so that each has its own statistics.
+            distance = loss = ops.mean(critic(fake, training=True)) - ops.mean(critic(real, training=True))
+            if not clips and settings.gradient_penalty:
+                loss = loss + settings.gradient_penalty * slope_penalty(critic, real, fake, shares)
         weights = critic.trainable_weights
         optimizers[0].apply(tape.gradient(loss, weights), weights)
-        if clip is not None:
+        if clips:
             for weight in weights:
-                weight.assign(ops.clip(weight, -clip, clip))
+                weight.assign(ops.clip(weight, -settings.clip, settings.clip))
         return -distance
 
     def update_generator(solutions):
         with tf.GradientTape() as tape:
             outputs = generator(solutions, training=True)
             loss = -tf.reduce_mean(critic(as_tiles(outputs, settings), training=True))
-            if settings.kind == "wgan_gp" and settings.logit_penalty:
+            if not clips and settings.logit_penalty:
                 loss = loss + settings.logit_penalty * tf.reduce_mean(tf.square(outputs))
         weights = generator.trainable_weights
         optimizers[1].apply(tape.gradient(loss, weights), weights)
         return loss
 
-    height_width = (HEIGHT, WIDTH)
-    batch = settings.batch_size
-    levels = tf.TensorSpec((batch, *height_width), tf.uint8)
-    solutions, shares = tf.TensorSpec((batch, SOLUTION_SIZE)), tf.TensorSpec((batch,))
+    levels = tf.TensorSpec((settings.batch_size, HEIGHT, WIDTH), tf.uint8)
+    solutions, shares = tf.TensorSpec((settings.batch_size, SOLUTION_SIZE)), tf.TensorSpec((settings.batch_size,))
     first = tf.function(update_critic, autograph=False, input_signature=[levels, solutions, shares])
     second = tf.function(update_generator, autograph=False, input_signature=[solutions])
     return (lambda *arrays: float(first(*arrays))), (lambda *arrays: float(second(*arrays))), optimizers
 
 
-class _Initializers:
-    """Makes the initial weights of DCGAN: N(0, 0.02), and N(1, 0.02) for the scales of batch normalisation."""
+def _normal(rng: np.random.Generator, mean: float = 0.0) -> keras.initializers.Initializer:
+    """Returns the initializer of DCGAN: N(0, 0.02), or N(1, 0.02) for the scales of batch normalisation."""
+    return keras.initializers.RandomNormal(mean, _SPREAD, seed=int(rng.integers(MAX_SEED)))
 
-    def __init__(self, rng: np.random.Generator) -> None:
-        self._rng = rng
 
-    def normal(self, mean: float = 0.0) -> keras.initializers.Initializer:
-        return keras.initializers.RandomNormal(mean, _SPREAD, seed=int(self._rng.integers(MAX_SEED)))
-
-    def normalisation(self) -> layers.BatchNormalization:
-        return layers.BatchNormalization(momentum=0.9, epsilon=_EPSILON, gamma_initializer=self.normal(1.0))
+def _normalisation(rng: np.random.Generator) -> layers.BatchNormalization:
+    return layers.BatchNormalization(momentum=0.9, epsilon=_EPSILON, gamma_initializer=_normal(rng, 1.0))

@@ -6,23 +6,19 @@ archive is made again from these arrays, so nothing else of it has to be saved.
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 
-from neurozoo.algorithms.quality_diversity.archives import make_archive, solution_type
+from neurozoo.algorithms.quality_diversity.archives import make_archive
 from neurozoo.algorithms.quality_diversity.settings import LevelSearchSettings
 from neurozoo.algorithms.results import ArchiveResult
 from neurozoo.algorithms.session import Report, RunContext, Watch
-from neurozoo.environments.level_domains import LevelDomain, Play
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation.levels import DistributedLevels, LevelEvaluator, LocalLevels
-from neurozoo.files import sha256_of
-from neurozoo.native import BUILD
 from neurozoo.randomness import Purpose, generator
 
 TABLE = (
@@ -53,27 +49,15 @@ class Proposal:
         return Proposal(self.solutions[:count], predicted, occupancy, self.fields)
 
 
-def record_type(domain: LevelDomain, *, solution: type[np.generic], predicts_occupancy: bool = False) -> np.dtype:
-    """Returns the type of one evaluated level in the state, in `levels.parquet` and in the archive's metadata."""
-    return np.dtype(
-        [
-            ("solution", solution, (domain.solution_size,)),
-            ("level", np.uint8, domain.shape),
-            ("occupancy", np.float32, domain.shape),
-            ("objective", np.float32),
-            *((name, np.float32) for name in domain.recorded),
-            ("status", np.uint8),  # 0 not added, 1 better than an elite, 2 in a new cell; within a batch, of the batch
-            ("failed", np.bool_),
-            ("predicted", np.float32, (3,)),
-            *([("predicted_occupancy", np.float16, domain.shape)] if predicts_occupancy else []),
-        ]
-    )
-
-
 class LevelSearchSession:
-    """One run of a search. A subclass implements `propose`, and `tell`, `extra_state` and `extra_restore` if it learns.
+    """One run of a search. A subclass implements `propose`; if it learns, `tell`, too.
 
     See `neurozoo.algorithms.session.Session`.
+
+    Attributes:
+        archive: What the search adds to and draws from.
+        record_type: The type of one evaluated level in the state, in `levels.parquet` and in the archive's metadata.
+        batches: The evaluated levels of each iteration.
 
     Raises:
         NeurozooError: Domain, variant and settings do not fit together, or the agent's file is missing or damaged.
@@ -81,45 +65,51 @@ class LevelSearchSession:
 
     table: Sequence[str] = TABLE
     predicts_occupancy = False
+    solution_type: type[np.generic] | None = None  # of a solution's entries; None for the domain's own
 
     def __init__(self, context: RunContext) -> None:
         self.settings: LevelSearchSettings = context.settings
         self.domain = self.settings.domain(context.game)
         self.settings.check(self.domain)
         self.context = context
-        self.identity: Mapping[str, object] = file_hashes(self.settings)
-        if self.settings.agent_file is not None and self.domain.read_agent is not None:
-            self.domain.read_agent(self.settings.agent_file)  # refuses what is no agent before any work
-        self._how = play_of(self.settings, self.domain, ops=context.ops, threads=context.threads)
-        self._evaluator: LevelEvaluator = LocalLevels(self.domain, self._how)
+        self.identity: Mapping[str, object] = self.settings.file_hashes()
+        if "agent" in self.settings.files and self.domain.read_agent is not None:
+            self.domain.read_agent(self.settings.agent)  # refuses what is no agent before any work
+        self._play = self.settings.play(self.domain, ops=context.ops, threads=context.threads)
+        self._evaluator: LevelEvaluator = LocalLevels(self.domain, self._play)
         self.announcements: list[str] = []
         self.iteration = self.progress = 0
         self.archive = make_archive(self.domain, self.settings, dtype=self.solution_type)
         # What the run comes to: CMA-MAE searches with an archive in which worse levels replace better ones.
         self._best = make_archive(self.domain, self.settings, dtype=self.solution_type, keeps_best=True)
         self._axes = tuple(self.settings.axes(self.domain))
-        self._batches: list[np.ndarray] = []
+        self.batches: list[np.ndarray] = []
         self._failures: list[dict[str, Any]] = []
-
-    @property
-    def solution_type(self) -> type[np.generic]:
-        """Type of the solutions' entries."""
-        return solution_type(self.domain)
+        shape = self.domain.shape
+        self.record_type = np.dtype(
+            [
+                ("solution", self.archive.dtypes["solution"], (self.domain.solution_size,)),
+                ("level", np.uint8, shape),
+                ("occupancy", np.float32, shape),
+                ("objective", np.float32),
+                *((name, np.float32) for name in self.domain.recorded),
+                # 0 not added, 1 better than an elite, 2 in a new cell; within a batch, of the batch
+                ("status", np.uint8),
+                ("failed", np.bool_),
+                ("predicted", np.float32, (3,)),
+                *([("predicted_occupancy", np.float16, shape)] if self.predicts_occupancy else []),
+            ]
+        )
 
     @property
     def is_done(self) -> bool:
         """Whether the budget is spent."""
         return self.progress >= self.settings.evaluations
 
-    @property
-    def batches(self) -> Sequence[np.ndarray]:
-        """The evaluated levels of each iteration, see `record_type`."""
-        return self._batches
-
     def __enter__(self) -> Self:
         if cluster := self.context.cluster:
             folder = self.context.run_dir / "dask"
-            self._evaluator = DistributedLevels(self.domain.name, self._how, settings=cluster, folder=folder)
+            self._evaluator = DistributedLevels(self.domain.name, self._play, settings=cluster, folder=folder)
             self.announcements.append(self._evaluator.announcement)
         return self
 
@@ -140,13 +130,6 @@ class LevelSearchSession:
             add_info: What the archive says of those that did not fail, see pyribs.
         """
 
-    def extra_state(self) -> tuple[dict, dict[str, np.ndarray]]:
-        """Returns what continuing depends on besides the evaluated levels."""
-        return {}, {}
-
-    def extra_restore(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `extra_state` returned."""
-
     def replay(self, batch: np.ndarray) -> None:
         """Prepares for the `tell` of the batch before the interruption."""
 
@@ -160,58 +143,48 @@ class LevelSearchSession:
         batch, failures = self._evaluate(proposal, watch)
         evaluated = time.monotonic()
         watch.spent(playing=evaluated - proposed)
-        self._check_starts()
-        if batch["failed"].all() and not self._batches:
+        self._check_files()
+        if batch["failed"].all() and not self.batches:
             reason = failures[0]["reason"].rstrip(".")
             raise NeurozooError(
                 f"All {len(batch)} levels failed, the first one because of: {reason}. Mend the agent or the domain, "
                 "and start again."
             )
-        self.tell(batch, self._add(batch))
-        self._batches.append(batch)
+        batch["status"][~batch["failed"]] = self._finish(batch)["status"]
         self._failures += failures
-        self.iteration += 1
-        self.progress += len(batch)
         seconds = {"seconds_proposing": proposed - began, "seconds_evaluating": evaluated - proposed}
         return self._report(batch, {**proposal.fields, **seconds})
 
     def state(self) -> tuple[dict, dict[str, np.ndarray]]:
-        """Returns the evaluated levels, and what else continuing depends on; whole after every iteration."""
-        state, arrays = self.extra_state()
-        levels = {f"levels-{number}": batch for number, batch in enumerate(self._batches)}
-        return {**state, "iteration": self.iteration, "failures": list(self._failures)}, {**arrays, **levels}
+        """Returns what continuing depends on: the evaluated levels; whole after every iteration."""
+        levels = {f"levels-{number}": batch for number, batch in enumerate(self.batches)}
+        return {"iteration": self.iteration, "failures": list(self._failures)}, levels
 
     def restore(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
         """Fills the archive again."""
-        wanted = self._record_type
         for number in range(int(state["iteration"])):
             batch = arrays[f"levels-{number}"]
-            if batch.dtype != wanted:
-                raise ValueError(f"levels-{number} has the fields {batch.dtype.names}")
             self.replay(batch)
-            self.tell(batch, self._add(batch, is_known=True))
-            self._batches.append(batch)
-            self.iteration += 1
-            self.progress += len(batch)
+            self._finish(batch)
         self._failures = [dict(failure) for failure in state["failures"]]
-        self.extra_restore(state, arrays)
 
     def result(self) -> ArchiveResult:
         """Returns the archive, its elites in the order of their cells, and all evaluated levels."""
-        levels = np.concatenate(self._batches)
+        levels = np.concatenate(self.batches)
         found = self._best.data(["index", "evaluation"])
         order = np.argsort(found["index"], kind="stable")
         cells, evaluation = found["index"][order], found["evaluation"][order]
         elites = levels[evaluation]
-        iteration = np.repeat(np.arange(len(self._batches)), [len(batch) for batch in self._batches])
+        iteration = np.repeat(np.arange(len(self.batches)), [len(batch) for batch in self.batches])
         reasons = np.full(len(levels), "", object)
         for failure in self._failures:
             reasons[failure["evaluation"]] = failure["reason"]
-        columns = [name for name in self._record_type.names or () if name not in ("solution", "objective")]
+        columns = self.record_type.names or ()
+        elsewhere = ("solution", "objective", "status", "failed")
         return ArchiveResult(
             solutions=elites["solution"],
             objectives=elites["objective"],
-            measures=self._measures(elites),
+            measures=self.measures_of(elites),
             ranges=np.stack([self._best.lower_bounds, self._best.upper_bounds], axis=1),
             iteration=self.iteration,
             evaluations=self.progress,
@@ -222,44 +195,41 @@ class LevelSearchSession:
                 "dims": np.asarray(self._best.dims),
                 "evaluation": evaluation,
                 "iteration": iteration[evaluation],
-                **{name: elites[name] for name in columns if name not in ("status", "failed")},
+                **{name: elites[name] for name in columns if name not in elsewhere},
             },
             protocol={"name": f"{self.domain.name}_{'_'.join(self._axes)}", "measures": list(self._axes)},
             levels={
                 "evaluation": np.arange(len(levels)),
                 "iteration": iteration,
-                **{name: levels[name] for name in self._record_type.names or ()},
+                **{name: levels[name] for name in columns},
                 "failure": reasons.astype(str),
             },
         )
 
     # ---- inside
 
-    def _check_starts(self) -> None:
+    def _check_files(self) -> None:
         """Refuses levels that another agent has played, or another generator made, than those before.
 
         Raises:
             NeurozooError: A file of the run has changed or is missing. What was evaluated before is in the state.
         """
-        for name, digest in file_hashes(self.settings).items():
+        for name, digest in self.settings.file_hashes().items():
             if self.identity[name] != digest:
                 kind = name.removesuffix("_sha256")
                 raise NeurozooError(
-                    f"The {kind} {getattr(self.settings, f'{kind}_file')} has changed since this run began, and a run "
-                    f"has one {kind}. Restore the file and give the same command, or copy the new one to another name "
+                    f"The {kind} {self.settings.files[kind]} has changed since this run began, and a run has one "
+                    f"{kind}. Restore the file and give the same command, or copy the new one to another name "
                     "and begin another run with it."
                 )
 
-    @property
-    def _record_type(self) -> np.dtype:
-        return record_type(self.domain, solution=self.solution_type, predicts_occupancy=self.predicts_occupancy)
-
-    def _measures(self, batch: np.ndarray) -> np.ndarray:
+    def measures_of(self, batch: np.ndarray) -> np.ndarray:
+        """Returns the measures of the archive: float32, shape (levels, 2)."""
         return np.stack([batch[name] for name in self._axes], axis=1).astype(np.float32)
 
     def _evaluate(self, proposal: Proposal, watch: Watch) -> tuple[np.ndarray, list[dict[str, Any]]]:
         count = len(proposal.solutions)
-        batch = np.zeros(count, self._record_type)
+        batch = np.zeros(count, self.record_type)
         batch["solution"] = proposal.solutions
         batch["level"] = self.domain.decode(proposal.solutions)
         batch["predicted"] = np.nan if proposal.predicted is None else proposal.predicted
@@ -271,37 +241,38 @@ class LevelSearchSession:
             for number, outcome in outcomes.items():
                 if isinstance(outcome, str):
                     batch["failed"][number] = True
-                    batch["objective"][number] = np.nan
-                    for name in self.domain.recorded:
+                    for name in ("objective", *self.domain.recorded):
                         batch[name][number] = np.nan
                     failures.append({"evaluation": self.progress + number, "reason": outcome})
                     continue
-                evaluations, place = outcome
-                batch["level"][number] = evaluations.levels[place]
-                batch["occupancy"][number] = evaluations.occupancy[place]
-                batch["objective"][number] = evaluations.objectives[place]
+                found, place = outcome
+                batch["level"][number] = found.levels[place]
+                batch["occupancy"][number] = found.occupancy[place]
+                batch["objective"][number] = found.objectives[place]
                 for name in self.domain.recorded:
-                    batch[name][number] = evaluations.values[name][place]
+                    batch[name][number] = found.values[name][place]
             new, done = len(outcomes), done + len(outcomes)
             watch.advanced(new, steps=new, phase="levels", done=done, total=count, unit="levels", is_news=new > 0)
         return batch, sorted(failures, key=lambda failure: failure["evaluation"])
 
-    def _add(self, batch: np.ndarray, *, is_known: bool = False) -> Mapping[str, np.ndarray]:
-        """Adds what did not fail to the archive, and writes the status of each level into the batch."""
+    def _finish(self, batch: np.ndarray) -> Mapping[str, np.ndarray]:
+        """Adds what did not fail to the archive, ends the iteration, and returns what the archive says; see `tell`."""
         good = np.flatnonzero(~batch["failed"])
-        if not len(good):
-            return {"status": np.zeros(0, np.int32), "value": np.zeros(0, np.float32)}
-        levels = batch["solution"][good], batch["objective"][good], self._measures(batch[good])
-        add_info = self.archive.add(*levels, evaluation=self.progress + good)
-        self._best.add(*levels, evaluation=self.progress + good)
-        if not is_known:
-            batch["status"][good] = add_info["status"]
+        add_info: Mapping[str, np.ndarray] = {"status": np.zeros(0, np.int32), "value": np.zeros(0, np.float32)}
+        if len(good):
+            levels = batch["solution"][good], batch["objective"][good], self.measures_of(batch[good])
+            add_info = self.archive.add(*levels, evaluation=self.progress + good)
+            self._best.add(*levels, evaluation=self.progress + good)
+        self.tell(batch, add_info)
+        self.batches.append(batch)
+        self.iteration += 1
+        self.progress += len(batch)
         return add_info
 
     def _report(self, batch: np.ndarray, fields: Mapping[str, object]) -> Report:
-        stats, good = self._best.stats, batch["objective"][~batch["failed"]]
+        good = batch["objective"][~batch["failed"]]
         elites = np.asarray(self._best.data("objective"), np.float64)
-        lowest = [each["objective"][~each["failed"]] for each in self._batches]
+        lowest = [np.nanmin(each["objective"]) for each in self.batches if not each["failed"].all()]
         qd_score = float(np.sum(elites - float(self._best.qd_score_offset)))
         return Report(
             iteration=self.iteration,
@@ -310,46 +281,15 @@ class LevelSearchSession:
             test_score=None,
             fields={
                 "qd_score": qd_score,
-                "coverage": stats.num_elites / int(self._best.cells),
-                "elites": int(stats.num_elites),
+                "coverage": len(elites) / int(self._best.cells),
+                "elites": len(elites),
                 "candidates": len(batch),
                 "mean_evaluation": float(np.mean(good, dtype=np.float64)) if len(good) else None,
-                "best_objective": float(elites.max()) if len(elites) else None,
-                "worst_objective": float(elites.min()) if len(elites) else None,
-                "mean_objective": float(elites.mean()) if len(elites) else None,
-                "lowest_objective": min((float(each.min()) for each in lowest if len(each)), default=None),
+                "best_objective": float(elites.max()),
+                "worst_objective": float(elites.min()),
+                "mean_objective": float(elites.mean()),
+                "lowest_objective": float(min(lowest)),
                 "failed_levels": len(self._failures),
                 **fields,
             },
         )
-
-
-def play_of(settings: LevelSearchSettings, domain: LevelDomain, *, ops: Path | None, threads: int = 1) -> Play:
-    """Returns how levels are evaluated: trained agents and whole games in the op, scripted agents in mazes without it.
-
-    Raises:
-        NeurozooError: The op is needed, but none is given.
-    """
-    if settings.agent_file is None and not domain.needs_op:
-        return settings.play
-    if ops is None:
-        what = f"The game {domain.name}" if domain.needs_op else f"The agent {settings.agent}"
-        raise NeurozooError(f"{what} is played by the op, but none was given. {BUILD}")
-    return replace(settings.play, ops=ops, threads=threads)
-
-
-def file_hashes(settings: LevelSearchSettings) -> Mapping[str, str]:
-    """Returns what a run depends on besides its settings: `agent_sha256` and `generator_sha256`, if it has these files.
-
-    Raises:
-        NeurozooError: A file is missing.
-    """
-    hashes = {}
-    for kind, path in (("agent", settings.agent_file), ("generator", settings.generator_file)):
-        if path is None:
-            continue
-        try:
-            hashes[f"{kind}_sha256"] = sha256_of(path)
-        except OSError as error:
-            raise NeurozooError(f"The {kind} {path} is missing. Train it, or name another one.") from error
-    return hashes

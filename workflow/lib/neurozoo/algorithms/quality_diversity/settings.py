@@ -2,7 +2,7 @@
 
 import math
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -18,6 +18,8 @@ from neurozoo.environments.level_domains import (
     get_level_domain,
 )
 from neurozoo.errors import NeurozooError, unknown_name
+from neurozoo.files import sha256_of
+from neurozoo.native import BUILD
 from neurozoo.validation import Flag, Number, Whole
 
 _MOST_CELLS = 10_000_000  # of an archive; its tables and pictures could not hold more
@@ -37,8 +39,6 @@ class LevelSearchSettings(Settings):
 
     Source: Bhatt et al. 2022, arXiv:2206.04199.
     """
-
-    OUTSIDE_HASH: ClassVar[tuple[str, ...]] = ("seed",)
 
     # budget
     evaluations: Whole = Field(
@@ -93,14 +93,10 @@ class LevelSearchSettings(Settings):
             raise NeurozooError(f"measures should name two different ones, but both are {self.measures[0]!r}.")
 
     @property
-    def agent_file(self) -> str | None:
-        """The file of the agent; None for a scripted one."""
-        return self.agent if self.agent.endswith(".npz") else None
-
-    @property
-    def generator_file(self) -> str | None:
-        """The file of the trained generator; None for the grammar."""
-        return None if self.decoder == GRAMMAR else self.decoder
+    def files(self) -> dict[str, str]:
+        """The files of the `agent` and of the `generator`, as far as they are trained ones."""
+        files = {"agent": self.agent, "generator": self.decoder}
+        return {kind: path for kind, path in files.items() if path.endswith(".npz")}
 
     def domain(self, game: str) -> LevelDomain:
         """Returns the domain of a game, with the decoder of these settings.
@@ -110,9 +106,30 @@ class LevelSearchSettings(Settings):
         """
         return get_level_domain(game, decoder=self.decoder)
 
-    @property
-    def play(self) -> Play:
-        """How a level is evaluated."""
+    def file_hashes(self) -> dict[str, str]:
+        """Returns what a run depends on besides: `agent_sha256` and `generator_sha256`, if it has these files.
+
+        Raises:
+            NeurozooError: A file is missing.
+        """
+        hashes = {}
+        for kind, path in self.files.items():
+            try:
+                hashes[f"{kind}_sha256"] = sha256_of(path)
+            except OSError as error:
+                raise NeurozooError(f"The {kind} {path} is missing. Train it, or name another one.") from error
+        return hashes
+
+    def play(self, domain: LevelDomain, *, ops: Path | None, threads: int = 1) -> Play:
+        """Returns how levels are evaluated: in the op, but scripted agents in mazes without it.
+
+        Raises:
+            NeurozooError: The op is needed, but none is given.
+        """
+        needs_op = domain.needs_op or "agent" in self.files
+        if needs_op and ops is None:
+            what = f"The game {domain.name}" if domain.needs_op else f"The agent {self.agent}"
+            raise NeurozooError(f"{what} is played by the op, but none was given. {BUILD}")
         return Play(
             agent=self.agent,
             num_episodes=self.num_episodes,
@@ -120,6 +137,8 @@ class LevelSearchSettings(Settings):
             sampling=self.episode_sampling,
             shares_first_direction=self.shares_first_direction,
             unsolvable_occupancy=self.unsolvable_occupancy,
+            ops=ops if needs_op else None,
+            threads=threads,
         )
 
     def axes(self, domain: LevelDomain) -> dict[str, Measure]:
@@ -147,36 +166,36 @@ class LevelSearchSettings(Settings):
     @property
     def start_sources(self) -> tuple[str, ...]:
         """The files of the agent and of the generator."""
-        return tuple(file for file in (self.agent_file, self.generator_file) if file is not None)
+        return tuple(self.files.values())
 
     def needs_besides(self, game: str) -> tuple[Need, ...]:
         """The op plays for trained agents, and in some domains."""
-        return ("op",) if self.agent_file or get_level_domain(game).needs_op else ()
+        return ("op",) if "agent" in self.files or get_level_domain(game).needs_op else ()
 
     def check_game(self, game: str) -> None:
         """Checks that the domain has what the settings name, and files, as far as no rule has to make them first."""
         domain = get_level_domain(game)
         self.check(domain)
-        if self.generator_file and Path(self.generator_file).exists():
-            get_level_domain(game, decoder=self.decoder)
-        if self.agent_file and domain.read_agent and Path(self.agent_file).exists():
-            domain.read_agent(self.agent_file)
+        if "generator" in self.files and Path(self.decoder).exists():
+            self.domain(game)
+        if "agent" in self.files and domain.read_agent and Path(self.agent).exists():
+            domain.read_agent(self.agent)
 
     def describe_protocol(self, game: str) -> dict[str, object]:
         """Returns what an archive's scores depend on: its axes and cells, and how levels are evaluated."""
-        domain, play = get_level_domain(game), self.play
-        plays_once = domain.trained_play_once and self.agent_file is not None
-        learned = {} if self.generator_file is None else {"decoder": self.decoder}
+        domain = get_level_domain(game)
+        plays_once = domain.trained_play_once and "agent" in self.files
+        learned = {"decoder": self.decoder} if "generator" in self.files else {}
         return {
             "name": f"{game}_{'_'.join(self.axes(domain))}",
             "measures": list(self.axes(domain)),
             "cells": list(self.dims(domain)),
             **learned,
-            "agent": play.agent,
-            "num_episodes": 1 if plays_once else play.num_episodes,
-            "num_envs": play.num_envs,
-            "episode_sampling": play.sampling,
-            "shares_first_direction": play.shares_first_direction,
+            "agent": self.agent,
+            "num_episodes": 1 if plays_once else self.num_episodes,
+            "num_envs": self.num_envs,
+            "episode_sampling": self.episode_sampling,
+            "shares_first_direction": self.shares_first_direction,
         }
 
     def check(self, domain: LevelDomain) -> None:

@@ -6,8 +6,8 @@ Source: sections 6 and 7 of the description of DSAGE.
 """
 
 import math
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import keras
 import numpy as np
@@ -17,9 +17,6 @@ from neurozoo.algorithms.compiled import predictor, stepper, training_step
 from neurozoo.algorithms.quality_diversity.settings import DsageSettings
 from neurozoo.environments.level_domains import LevelDomain
 from neurozoo.randomness import MAX_SEED
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 NUM_OUTPUTS = 3  # the objective and two measures
 _SLOPE = 0.2  # of the leaky units
@@ -47,12 +44,15 @@ class Surrogate:
         self._domain = domain
         self.predicts_occupancy = predicts_occupancy
         self.canvas = 2 ** math.ceil(math.log2(max(domain.shape)))
-        init = _TorchInitializers(rng)
-        self.predictor = _occupancy_network(domain, settings, self.canvas, init) if predicts_occupancy else None
-        self.main = _main_network(self.channels, settings, self.canvas, init)
-        self._units = _units(domain, settings)
+        self._lows = self._sizes = None  # of the ranges of objective and measures; None for raw units
+        if settings.standardises_heads:
+            ranges = [domain.objective_range, *((axis.low, axis.high) for axis in settings.axes(domain).values())]
+            self._lows, high = np.array(ranges, np.float32).T
+            self._sizes = high - self._lows
+        self.predictor = _occupancy_network(domain, settings, self.canvas, rng) if predicts_occupancy else None
+        self.main = _main_network(self.channels, settings, self.canvas, rng)
         self.model = self._whole()
-        self._trainer = Trainer(self.model, settings, predicts_occupancy=predicts_occupancy, units=self._units)
+        self._trainer = Trainer(self.model, settings, self._sizes)
         self._train = training_step(self._trainer, any_batch=True)
         self._predict: Callable[..., Any] = stepper(self.model) if predicts_occupancy else predictor(self.model)
 
@@ -82,29 +82,28 @@ class Surrogate:
         outputs, occupancy = self._predict([levels])
         return outputs, occupancy
 
-    def train(
-        self, levels: np.ndarray, targets: np.ndarray, occupancy: np.ndarray, rngs: Iterator[np.random.Generator]
-    ) -> Iterator[tuple[float, float]]:
-        """Learns; each step of the iterator is an epoch.
+    def train_epoch(
+        self, levels: np.ndarray, targets: np.ndarray, occupancy: np.ndarray, rng: np.random.Generator
+    ) -> tuple[float, float]:
+        """Learns from each level once.
 
         Args:
             levels: uint8, shape (levels, height, width).
             targets: float32, shape (levels, 3): objective and both measures.
             occupancy: float32, shape (levels, height, width).
-            rngs: One generator per epoch, which shuffles.
+            rng: Shuffles.
 
-        Yields:
+        Returns:
             The loss of objective and measures, and that of the occupancy, both summed over batches.
         """
         size = self._settings.train_batch_size
-        for rng in rngs:
-            order = rng.permutation(len(levels))
-            self._trainer.sums.assign(np.zeros(2, np.float32))
-            for begin in range(0, len(order), size):
-                chosen = order[begin : begin + size]
-                self._train({"levels": levels[chosen], "targets": targets[chosen], "occupancy": occupancy[chosen]})
-            first, second = np.asarray(ops.convert_to_numpy(self._trainer.sums), float).tolist()
-            yield first, second
+        order = rng.permutation(len(levels))
+        self._trainer.sums.assign(np.zeros(2, np.float32))
+        for begin in range(0, len(order), size):
+            chosen = order[begin : begin + size]
+            self._train({"levels": levels[chosen], "targets": targets[chosen], "occupancy": occupancy[chosen]})
+        first, second = np.asarray(ops.convert_to_numpy(self._trainer.sums), float).tolist()
+        return first, second
 
     def get_arrays(self) -> dict[str, np.ndarray]:
         """Returns all weights, statistics and moments of the optimizer; `set_arrays` takes them."""
@@ -113,7 +112,7 @@ class Surrogate:
             "updates": np.asarray(ops.convert_to_numpy(self._trainer.optimizer.iterations), np.int64),
         }
 
-    def set_arrays(self, arrays: "dict[str, npt.NDArray]") -> None:
+    def set_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Continues from what `get_arrays` returned.
 
         Raises:
@@ -149,91 +148,124 @@ class Surrogate:
 
     def _in_units(self, outputs):
         """Returns the outputs in the units of objective and measures."""
-        if self._units is None:
-            return outputs
-        low, size = self._units
-        return outputs * size + low
+        return outputs if self._sizes is None else outputs * self._sizes + self._lows
 
 
-def _units(domain: LevelDomain, settings: DsageSettings) -> "tuple[npt.NDArray, npt.NDArray] | None":
-    """Returns lower end and size of the ranges of objective and measures, float32, shape (3,); None for raw units."""
-    if not settings.standardises_heads:
-        return None
-    ranges = [domain.objective_range, *((axis.low, axis.high) for axis in settings.axes(domain).values())]
-    low, high = np.array(ranges, np.float32).T
-    return low, high - low
+class SurrogateEnsemble:
+    """Several surrogates, whose mean prediction counts; their initial weights and the order of levels differ.
+
+    One member has the bytes of a `Surrogate`.
+
+    Args:
+        domain: The domain of the levels.
+        settings: `ensemble` is the number of members.
+        predicts_occupancy: Whether the members predict the occupancy.
+        rng: Draws the initial weights, one member after the other.
+
+    Attributes:
+        members: The surrogates.
+    """
+
+    def __init__(
+        self, domain: LevelDomain, settings: DsageSettings, *, predicts_occupancy: bool, rng: np.random.Generator
+    ) -> None:
+        self.members = [
+            Surrogate(domain, settings, predicts_occupancy=predicts_occupancy, rng=rng)
+            for _ in range(settings.ensemble)
+        ]
+
+    @property
+    def parameter_count(self) -> int:
+        """Number of weights that learn, of all members."""
+        return sum(member.parameter_count for member in self.members)
+
+    def predict(self, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """Returns mean predictions; see `Surrogate.predict`."""
+        predicted, occupancy = zip(*(member.predict(levels) for member in self.members), strict=True)
+        return np.mean(predicted, axis=0), None if occupancy[0] is None else np.mean(occupancy, axis=0)
+
+    def train_epoch(
+        self, levels: np.ndarray, targets: np.ndarray, occupancy: np.ndarray, rng: np.random.Generator
+    ) -> tuple[float, float]:
+        """Lets one member learn after the other, and returns their mean losses; see `Surrogate.train_epoch`."""
+        losses = [member.train_epoch(levels, targets, occupancy, rng) for member in self.members]
+        first, second = np.mean(losses, axis=0).tolist()
+        return first, second
+
+    def get_arrays(self) -> dict[str, np.ndarray]:
+        """Returns the arrays of all members, one after the other; `set_arrays` takes them."""
+        arrays = [member.get_arrays() for member in self.members]
+        return {"weights": np.concatenate([each["weights"] for each in arrays]), "updates": arrays[0]["updates"]}
+
+    def set_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Continues from what `get_arrays` returned.
+
+        Raises:
+            ValueError: They belong to other networks.
+        """
+        for member, own in zip(self.members, np.array_split(arrays["weights"], len(self.members)), strict=True):
+            member.set_arrays({"weights": own, "updates": arrays["updates"]})
 
 
-def _main_network(channels: int, settings: DsageSettings, canvas: int, init: "_TorchInitializers") -> keras.Model:
+def _main_network(channels: int, settings: DsageSettings, canvas: int, rng: np.random.Generator) -> keras.Model:
     """Halves the picture until its side is 4; then a linear head for each output."""
     inputs = hidden = keras.Input((canvas, canvas, channels))
     filters, side = settings.channels, canvas // 2
-    hidden = layers.LeakyReLU(_SLOPE)(_convolution(hidden, filters, 4, init, strides=2))
+    hidden = layers.LeakyReLU(_SLOPE)(_convolution(hidden, filters, 4, rng, strides=2))
     while side > _SMALLEST:
         filters, side = filters * 2, side // 2
-        hidden = _convolution(hidden, filters, 4, init, strides=2)
+        hidden = _convolution(hidden, filters, 4, rng, strides=2)
         hidden = layers.LeakyReLU(_SLOPE)(_normalisation(_MOMENTUM)(hidden))
     hidden = layers.Flatten()(hidden)
+    size = hidden.shape[-1]
     heads = [
-        layers.Dense(1, kernel_initializer=init.of(hidden.shape[-1]), bias_initializer=init.of(hidden.shape[-1]))
+        layers.Dense(1, kernel_initializer=_initializer(size, rng), bias_initializer=_initializer(size, rng))
         for _ in range(NUM_OUTPUTS)
     ]
     return keras.Model(inputs, layers.Concatenate()([head(hidden) for head in heads]), name="main")
 
 
 def _occupancy_network(
-    domain: LevelDomain, settings: DsageSettings, canvas: int, init: "_TorchInitializers"
+    domain: LevelDomain, settings: DsageSettings, canvas: int, rng: np.random.Generator
 ) -> keras.Model:
     """Keeps the picture's size: a convolution, residual blocks, and a mean of channels."""
     filters = settings.occupancy_channels
     inputs = hidden = keras.Input((canvas, canvas, domain.num_tiles))
-    hidden = layers.LeakyReLU(_SLOPE)(_convolution(hidden, filters, 3, init))
+    hidden = layers.LeakyReLU(_SLOPE)(_convolution(hidden, filters, 3, rng))
     for _ in range(settings.residual_blocks):
-        residual = layers.ReLU()(_normalisation(_MOMENTUM**2)(_convolution(hidden, filters, 3, init)))
-        residual = _normalisation(_MOMENTUM**2)(_convolution(residual, filters, 3, init))
+        residual = layers.ReLU()(_normalisation(_MOMENTUM**2)(_convolution(hidden, filters, 3, rng)))
+        residual = _normalisation(_MOMENTUM**2)(_convolution(residual, filters, 3, rng))
         hidden = layers.ReLU()(layers.Add()([hidden, residual]))
-    return keras.Model(inputs, _convolution(hidden, 1, 1, init), name="occupancy")
+    return keras.Model(inputs, _convolution(hidden, 1, 1, rng), name="occupancy")
 
 
-def _convolution(hidden, filters: int, size: int, init: "_TorchInitializers", strides: int = 1):
+def _convolution(hidden, filters: int, size: int, rng: np.random.Generator, strides: int = 1):
     """Returns a convolution without bias; on even sides, "same" is the original's padding."""
-    fan_in = size * size * hidden.shape[-1]
-    return layers.Conv2D(
-        filters, size, strides=strides, padding="same", use_bias=False, kernel_initializer=init.of(fan_in)
-    )(hidden)
+    start = _initializer(size * size * hidden.shape[-1], rng)
+    convolution = layers.Conv2D(
+        filters, size, strides=strides, padding="same", use_bias=False, kernel_initializer=start
+    )
+    return convolution(hidden)
 
 
 def _normalisation(momentum: float) -> layers.BatchNormalization:
     return layers.BatchNormalization(momentum=momentum, epsilon=1e-5)
 
 
-class _TorchInitializers:
-    """Makes the default initializers of PyTorch: uniform within 1 / sqrt(fan in), also for biases."""
-
-    def __init__(self, rng: np.random.Generator) -> None:
-        self._rng = rng
-
-    def of(self, fan_in: int) -> keras.initializers.Initializer:
-        bound = 1 / math.sqrt(fan_in)
-        return keras.initializers.RandomUniform(-bound, bound, seed=int(self._rng.integers(MAX_SEED)))
+def _initializer(fan_in: int, rng: np.random.Generator) -> keras.initializers.Initializer:
+    """Returns the default initializer of PyTorch: uniform within 1 / sqrt(fan in), also for biases."""
+    bound = 1 / math.sqrt(fan_in)
+    return keras.initializers.RandomUniform(-bound, bound, seed=int(rng.integers(MAX_SEED)))
 
 
 class Trainer(keras.Model):
     """Adds the losses to a surrogate. `sums` collects them: of objective and measures, and of the occupancy."""
 
-    def __init__(
-        self,
-        model: keras.Model,
-        settings: DsageSettings,
-        *,
-        predicts_occupancy: bool,
-        units: "tuple[npt.NDArray, npt.NDArray] | None" = None,
-    ) -> None:
+    def __init__(self, model: keras.Model, settings: DsageSettings, sizes: np.ndarray | None) -> None:
         super().__init__()
-        self._sizes = None if units is None else units[1]
+        self._sizes = sizes
         self.model = model
         self._weight = settings.occupancy_weight
-        self._predicts_occupancy = predicts_occupancy
         self.sums = self.add_weight(shape=(2,), initializer="zeros", trainable=False, name="sums")
         self.compile(optimizer=keras.optimizers.Adam(float(settings.learning_rate), epsilon=1e-8), loss=None)
         self.optimizer.build(self.model.trainable_variables)
@@ -249,6 +281,6 @@ class Trainer(keras.Model):
         if self._sizes is not None:
             errors = errors / self._sizes
         main = ops.mean(ops.square(errors))  # of three outputs: the mean of their errors
-        other = ops.mean(ops.square(occupancy[0] - x["occupancy"])) if self._predicts_occupancy else 0.0 * main
+        other = ops.mean(ops.square(occupancy[0] - x["occupancy"])) if occupancy else 0.0 * main
         self.sums.assign(self.sums + ops.stack([main, other]))
         return main + self._weight * other

@@ -4,11 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from neurozoo.errors import unknown_name
-
-Selection = Literal["regions", "all", "random"]
-PLAIN = "plain"  # the only variant of the other searches
-
 
 @dataclass(frozen=True)
 class Variant:
@@ -22,7 +17,7 @@ class Variant:
     """
 
     predicts_occupancy: bool
-    selection: Selection
+    selection: Literal["regions", "all", "random"]
     epochs: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -35,25 +30,3 @@ VARIANTS: Mapping[str, Variant] = {
     "basic_long": Variant(False, "all", {"maze": 6400 / 200, "mario": 1350 / 200}),
     "only_ancillary_long": Variant(True, "all", {"maze": 5300 / 200, "mario": 1350 / 200}),
 }
-
-
-def check_variant(name: str) -> str:
-    """Returns the name of a variant of DSAGE.
-
-    Raises:
-        NeurozooError: It is unknown; the message suggests the most similar name.
-    """
-    if name not in VARIANTS:
-        raise unknown_name("variant", name, VARIANTS, owner="dsage")
-    return name
-
-
-def check_plain(name: str) -> str:
-    """Returns the name of the only variant of the other searches.
-
-    Raises:
-        NeurozooError: It is another name.
-    """
-    if name != PLAIN:
-        raise unknown_name("variant", name, [PLAIN])
-    return name
