@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neurozoo.agents.agent import read_agent
 from neurozoo.agents.checkpoint import read_checkpoint
 from neurozoo.agents.frozen import GRAPH_FILE, FrozenModel, open_frozen
 from neurozoo.agents.graph_reader import read_graph
+from neurozoo.agents.playable_agent import read_agent
 from neurozoo.agents.tags import FINAL
-from neurozoo.agents.zoo_listing import facts_of
-from neurozoo.agents.zoo_models import ZooModel
+from neurozoo.agents.zoo_listing import ZooAgent, facts_of
 from neurozoo.agents.zoo_names import gym_id
 from neurozoo.environments.layouts import layout_of
 from neurozoo.errors import NeurozooError
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 
-def export_zoo(models: Iterable[ZooModel], root: str | os.PathLike) -> list[Path]:
+def export_zoo(models: Iterable[ZooAgent], root: str | os.PathLike) -> list[Path]:
     """Writes agents under the Atari Zoo's names; files of other agents in `root` stay.
 
     Args:
@@ -52,10 +51,10 @@ def export_zoo(models: Iterable[ZooModel], root: str | os.PathLike) -> list[Path
     models = list(models)
     if not models:
         raise NeurozooError("There is no frozen agent to export. Freeze one, or list what there is: zoo list.")
-    places: dict[Path, ZooModel] = {}
-    runs: dict[tuple, ZooModel] = {}
+    places: dict[Path, ZooAgent] = {}
+    runs: dict[tuple, ZooAgent] = {}
     for model in models:
-        graph = _folder(model, root) / f"model{model.run}_{model.tag}.pb"
+        graph = Path(root, model.algo, gym_id(model.game), f"model{model.run}_{model.tag}.pb")
         first = runs.setdefault((model.algo, model.game, model.run), model)
         if graph in places or first.model != model.model:
             raise NeurozooError(
@@ -75,34 +74,23 @@ def export_zoo(models: Iterable[ZooModel], root: str | os.PathLike) -> list[Path
     present = {identity: _read_index(model, root) for identity, model in runs.items()}
     files = []
     for graph, model in places.items():
-        files += _export_model(model, graph)
+        with written_whole(graph) as temporary:
+            temporary.write_bytes(zoo_graph(open_frozen(model.frozen)).SerializeToString(deterministic=True))
+        files.append(graph)
+        if (rollout := model.place / "rollout.npz").exists():
+            files.append(graph.with_name(f"{graph.stem}_rollout.npz"))
+            copy_file(rollout, files[-1])
     for identity, model in runs.items():
         tags = [m for m in models if (m.algo, m.game, m.run) == identity]
         files += _export_run(model, tags, root, present=present[identity])
     return files
 
 
-def _folder(model: ZooModel, root: str | os.PathLike) -> Path:
-    return Path(root, model.algo, gym_id(model.game))
-
-
-def _export_model(model: ZooModel, graph: Path) -> list[Path]:
-    files = [graph]
-    definition = zoo_graph(open_frozen(model.frozen))
-    with written_whole(graph) as temporary:
-        temporary.write_bytes(definition.SerializeToString(deterministic=True))
-    rollout = model.place / "rollout.npz"
-    if rollout.exists():
-        files.append(graph.with_name(f"{graph.stem}_rollout.npz"))
-        copy_file(rollout, files[-1])
-    return files
-
-
-def _index(model: ZooModel, root: str | os.PathLike) -> Path:
+def _index(model: ZooAgent, root: str | os.PathLike) -> Path:
     return Path(root, model.algo, "checkpoints", f"{gym_id(model.game)}_{model.run}.json")
 
 
-def _read_index(model: ZooModel, root: str | os.PathLike) -> dict[str, dict]:
+def _read_index(model: ZooAgent, root: str | os.PathLike) -> dict[str, dict]:
     """Returns the index entries of earlier exports of a run, after checking that they are of the same network."""
     path = _index(model, root)
     try:
@@ -124,7 +112,7 @@ def _read_index(model: ZooModel, root: str | os.PathLike) -> dict[str, dict]:
 
 
 def _export_run(
-    model: ZooModel, tags: list[ZooModel], root: str | os.PathLike, *, present: Mapping[str, dict]
+    model: ZooAgent, tags: list[ZooAgent], root: str | os.PathLike, *, present: Mapping[str, dict]
 ) -> list[Path]:
     files = [_index(model, root)]
     entries = {

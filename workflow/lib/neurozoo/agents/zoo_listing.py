@@ -1,24 +1,96 @@
-"""Lists the zoo's agents as a table, as JSON facts, or in detail."""
+"""Finds the frozen agents below a folder of results, and lists them as a table, as JSON facts, or in detail."""
 
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType
 
 from neurozoo.agents.frozen import RECORD_FILE, REMEDY, open_frozen
 from neurozoo.agents.tagged_agents import reached_tags
-from neurozoo.agents.tags import FINAL
-from neurozoo.agents.zoo_models import ZooModel, check_results, find_models
+from neurozoo.agents.tags import FINAL, TAGS
 from neurozoo.aligned_text import aligned
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.files import read_json
+from neurozoo.folders import find
 
 PRODUCTS = ("rollout.npz", "activation.mp4")  # files made from an agent that the list mentions
 HEADS = ("algo", "game", "network", "run", "tag", "frames", "score", "episodes", "protocol", "made of it")
 RIGHT = ("run", "frames", "score", "episodes")  # columns of numbers
 
 
-def select_models(
+@dataclass(frozen=True)
+class ZooAgent:
+    """One frozen agent.
+
+    Attributes:
+        algo: Algorithm such as `ga`, or `imported`.
+        game: Game id such as `frostbite`.
+        model: Network such as `large`.
+        run: Number of the run.
+        tag: `final` for the run's result, or a tag such as `400M`, `2HR` or `human`.
+        folder: The run's folder.
+    """
+
+    algo: str
+    game: str
+    model: str
+    run: int
+    tag: str
+    folder: Path
+
+    @property
+    def place(self) -> Path:
+        """The folder for everything made from this agent, such as `rollout.npz`: the run's, or `tags/{tag}` in it."""
+        return self.folder if self.tag == FINAL else self.folder / TAGS / self.tag
+
+    @property
+    def frozen(self) -> Path:
+        """The folder with `model.json`."""
+        return self.place / "frozen"
+
+    @property
+    def title(self) -> str:
+        """The agent's name, such as `ga/frostbite/large/1` or `ga/frostbite/large/1/400M`."""
+        names = (self.algo, self.game, self.model, str(self.run))
+        return "/".join(names if self.tag == FINAL else (*names, self.tag))
+
+
+def check_results(results: str | os.PathLike) -> Path:
+    """Returns a folder of results after checking that it exists, so that a misspelt one does not count as empty.
+
+    Raises:
+        NeurozooError: The folder does not exist.
+    """
+    if not Path(results).is_dir():
+        raise NeurozooError(f"{results} should be a folder of results, but does not exist. Give one: --results FOLDER")
+    return Path(results)
+
+
+def is_run_number(name: str) -> bool:
+    """Says whether a folder's name is the number of a run; `01`, perhaps a copy of 1, would count as a second run 1."""
+    return name.isascii() and name.isdigit() and str(int(name)) == name
+
+
+def find_agents(results: str | os.PathLike) -> list[ZooAgent]:
+    """Finds all frozen agents below a folder of results.
+
+    Only names count, so damaged agents are found, too; `open_frozen` says what is wrong with them.
+
+    Returns:
+        The agents by algorithm, game, network and run; for each run first its result, then its tags by name.
+    """
+    runs = Path(results, "runs")
+    models = []
+    for record in find(runs, f"*/*/*/*/frozen/{RECORD_FILE}", f"*/*/*/*/{TAGS}/*/frozen/{RECORD_FILE}"):
+        algo, game, model, run, *rest = record.relative_to(runs).parts
+        if is_run_number(run):
+            tag = FINAL if rest[0] != TAGS else rest[1]
+            models.append(ZooAgent(algo, game, model, int(run), tag, runs / algo / game / model / run))
+    return sorted(models, key=lambda m: (m.algo, m.game, m.model, m.run, m.tag != FINAL, m.tag))
+
+
+def select_agents(
     results: str | os.PathLike,
     *,
     algo: str | None = None,
@@ -26,7 +98,7 @@ def select_models(
     model: str | None = None,
     run: int | None = None,
     tag: str | None = None,
-) -> list[ZooModel]:
+) -> list[ZooAgent]:
     """Returns the agents in a folder of results that match; None matches everything.
 
     Raises:
@@ -34,20 +106,20 @@ def select_models(
     """
     wanted = {"algo": algo, "game": game, "model": model, "run": run, "tag": tag}
     wanted = {name: value for name, value in wanted.items() if value is not None}
-    models = find_models(check_results(results))
+    models = find_agents(check_results(results))
     for name, value in wanted.items() if models else ():
         if value not in (known := {getattr(each, name) for each in models}):
             raise unknown_name(f"frozen agent with {name}", str(value), map(str, known), owner=str(results))
     return [m for m in models if all(getattr(m, name) == value for name, value in wanted.items())]
 
 
-def named_model(results: str | os.PathLike, name: str) -> ZooModel:
+def named_agent(results: str | os.PathLike, name: str) -> ZooAgent:
     """Finds an agent by its title, such as `ga/frostbite/large/1` or `ga/frostbite/large/1/human`, or by its folder.
 
     Raises:
         NeurozooError: No frozen agent has this name, or the folder of results does not exist.
     """
-    models = find_models(check_results(results))
+    models = find_agents(check_results(results))
     for model in models:
         if name.rstrip("/") in (model.title, f"{model.title}/{FINAL}") or Path(name).resolve() == model.place.resolve():
             return model
@@ -56,7 +128,7 @@ def named_model(results: str | os.PathLike, name: str) -> ZooModel:
     raise NeurozooError(f"{name} is not a frozen agent in {results}. Frozen agents: {known}{more}.")
 
 
-def facts_of(model: ZooModel) -> dict:
+def facts_of(model: ZooAgent) -> dict:
     """Returns an agent's facts as plain JSON; for a damaged agent, only what its folders say and what is wrong.
 
     Returns:
@@ -79,7 +151,7 @@ def facts_of(model: ZooModel) -> dict:
     }
 
 
-def _scores(model: ZooModel) -> dict:
+def _scores(model: ZooAgent) -> dict:
     """Returns an agent's scores from its run; an imported agent's scores come from its evaluation."""
     record = model.frozen / RECORD_FILE
     scores = read_json(record, REMEDY).get("scores", {})
@@ -96,7 +168,7 @@ def _scores(model: ZooModel) -> dict:
         raise NeurozooError(f"{path} is not an evaluation ({type(error).__name__}: {error}). {remedy}") from error
 
 
-def as_table(models: Iterable[ZooModel]) -> str:
+def as_table(models: Iterable[ZooAgent]) -> str:
     """Returns a table with a line per agent; below it stands what is wrong with damaged ones."""
     rows, problems = [], []
     for model in models:
@@ -115,7 +187,7 @@ def _number(value: float | None) -> str:
     return "" if value is None else f"{value:,.2f}".rstrip("0").rstrip(".")
 
 
-def as_text(model: ZooModel) -> str:
+def as_text(model: ZooAgent) -> str:
     """Describes an agent: its network, inputs and actions, its score, and the tags that its run has reached.
 
     Raises:
@@ -128,7 +200,7 @@ def as_text(model: ZooModel) -> str:
         raise NeurozooError(f"{model.frozen / RECORD_FILE} is damaged ({reason}). {REMEDY}") from error
 
 
-def _described(model: ZooModel) -> str:
+def _described(model: ZooAgent) -> str:
     frozen = open_frozen(model.frozen)
     record = read_json(model.frozen / RECORD_FILE, REMEDY)
     fed, scores, protocol = record["input"], _scores(model), record["protocol"]

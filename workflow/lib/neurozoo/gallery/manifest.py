@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from neurozoo.algorithms.agent_names import algo_name, called
-from neurozoo.gallery.videos import Box, VideoFacts
+from neurozoo.gallery.video_facts import VideoFacts
+from neurozoo.movies.panels import Place
 from neurozoo.records.comparability import UNKNOWN
 
 
@@ -34,17 +35,6 @@ class Picture(File):
 
 
 @dataclass(frozen=True)
-class PanelBox:
-    """A part of a movie's picture that can be shown alone; see `neurozoo.movies.panels.Place`."""
-
-    name: str
-    label: str
-    box: Box
-    view: Box
-    rows: int = 1
-
-
-@dataclass(frozen=True)
 class MovieFile(File):
     """A movie to play.
 
@@ -61,7 +51,7 @@ class MovieFile(File):
     tag: str
     unit: str
     video: VideoFacts
-    panels: tuple[PanelBox, ...]
+    panels: tuple[Place, ...]
     poster: tuple[str, int, int]
     screen: tuple[str, int, int]
     loop: str = ""
