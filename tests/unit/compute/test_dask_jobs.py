@@ -106,7 +106,7 @@ def test_a_job_script_has_the_paths_of_keys_but_not_the_keys(script_of, tmp_path
     assert given["--protocol"] == "tls://"
     assert given["--dashboard-address"] == "127.0.0.1:0"
     for option in ("--tls-ca-file", "--tls-cert", "--tls-key"):
-        assert Path(given[option]).parent.parent == folder
+        assert Path(given[option]).parent == folder
     assert "PRIVATE" not in script
 
 

@@ -372,9 +372,42 @@ def test_the_locks_are_for_all_users_of_the_node_whatever_the_umask(node):
     assert [stat.S_IMODE(file.stat().st_mode) for file in node.locks.iterdir()] == [0o644]
 
 
+def _pipe(path, elsewhere):
+    os.mkfifo(path)
+
+
+def _link_to_nothing(path, elsewhere):
+    path.symlink_to(elsewhere / "file")
+
+
+def _link_to_folder(path, elsewhere):
+    path.symlink_to(elsewhere)
+
+
+def _own_folder(path, elsewhere):
+    path.mkdir(mode=0o755)
+
+
+@pytest.mark.parametrize("at", ["folder", "file"])
+@pytest.mark.parametrize("plant", [_pipe, _link_to_nothing, _link_to_folder, _own_folder])
+def test_what_another_user_put_in_the_place_of_a_lock_neither_blocks_nor_redirects(node, tmp_path, at, plant):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir(mode=0o1777)
+    elsewhere.chmod(0o1777)
+    uuid = next(row.split(",")[1].strip() for row in GPUS.splitlines() if row.startswith("3,"))
+    if at == "file":
+        node.locks.mkdir()
+        node.locks.chmod(0o1777)
+    plant(node.locks if at == "folder" else node.locks / f"{uuid}.lock", elsewhere)
+    first, second = node.claim(), node.claim()
+    assert first["devices"] == ["3"]
+    assert second.get("devices") != ["3"]  # both jobs have found the same lock
+    assert list(elsewhere.iterdir()) == []
+
+
 def test_a_lock_that_cannot_be_made_is_explained(node):
-    node.locks.write_text("no folder")
-    assert "cannot be locked (Not a directory), so two jobs could take the same GPU" in node.claim()["error"]
+    node.locks = node.locks / "missing"
+    assert "cannot be used (No such file or directory), so two jobs could take the same GPU" in node.claim()["error"]
 
 
 def test_looking_for_gpus_imports_neither_tensorflow_nor_numpy(node):

@@ -57,11 +57,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options, unknown = build_parser().parse_known_args(arguments)
     if unknown:
         options.parser.error(f"unrecognized arguments: {' '.join(unknown)}")  # names the command's own --help
-    named = [path for value in vars(options).values() for path in (value if isinstance(value, list) else [value])]
-    guard(*(path for path in named if isinstance(path, Path)))
+    _guard_named(options)
     with plain_errors():
         check_run_dirs(options)
         options.command(options)
+
+
+def _guard_named(options: argparse.Namespace) -> None:
+    """Notes the files and folders that the command line names, but not the folder of a workflow: it is no results."""
+    for name, value in vars(options).items():
+        for path in value if isinstance(value, list) else [value]:
+            # Some options are a path or something else, such as an agent's name.
+            if name != "directory" and (isinstance(path, Path) or (isinstance(path, str) and os.path.exists(path))):
+                guard(path)
 
 
 def build_parser() -> argparse.ArgumentParser:

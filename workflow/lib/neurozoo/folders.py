@@ -13,12 +13,14 @@ import re
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 _FOLDER = os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 _RUN = re.compile(r"(?:(.*)/)?runs/[^/]+/[^/]+/[^/]+/[1-9]\d*(?:/.*)?")  # a run; the group is the results folder
 _TEMPORARY = re.compile(r"\.(.+)\.(\d+)-[0-9a-f]{16}(\.[^.]*)?")
+
+RESULTS = "NEUROZOO_RESULTS"  # the variable that tells processes which Snakemake starts where results are
 
 _named: set[str] = set()  # absolute paths of files and folders that the user named
 _beside: set[str] = set()  # folders of the files among them
@@ -28,13 +30,18 @@ def guard(*paths: str | os.PathLike) -> None:
     """Notes files and folders that the user has named, so that nothing below these folders is reached through links.
 
     A file is guarded together with what lies beside it. Paths that are part of a run (`.../runs/ALGO/GAME/MODEL/RUN`)
-    need no notice: they are always below the folder of `runs`.
+    need no notice: they are always below the folder of `runs`. Processes that Snakemake starts guard the
+    folder of results by themselves.
     """
     for path in paths:
         place = _absolute(path)
         _named.add(place)
         if os.path.isfile(place):
             _beside.add(os.path.dirname(place))
+
+
+if RESULTS in os.environ:
+    guard(os.environ[RESULTS])
 
 
 def root_of(path: str | os.PathLike) -> str | None:
@@ -156,9 +163,97 @@ def is_reached_by_link(path: str | os.PathLike) -> bool:
 
 
 def find(folder: str | os.PathLike, *patterns: str) -> list[Path]:
-    """Returns the files and folders in a folder that match a pattern of `Path.glob`, sorted, but for links."""
-    found = {path for pattern in patterns for path in Path(folder).glob(pattern)}
-    return sorted(path for path in found if not is_reached_by_link(path))
+    """Returns the files and folders in a folder that match a pattern, sorted, but for links; see `search`."""
+    return search(folder, *patterns)[0]
+
+
+def search(folder: str | os.PathLike, *patterns: str) -> tuple[list[Path], list[Path]]:
+    """Finds files and folders, and never looks behind links: what lies there is not even named.
+
+    Args:
+        folder: Where to look. If it is missing, or a link leads to it, nothing is found.
+        *patterns: As those of `Path.glob`.
+
+    Returns:
+        What matches, sorted; and links that match, or behind which something might.
+
+    Raises:
+        OSError: The system refuses it. Folders that may not be read count as empty.
+    """
+    found: set[Path] = set()
+    links: set[Path] = set()
+    try:
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError), opened_folder(folder) as descriptor:
+            _search(descriptor, Path(folder), {tuple(pattern.split("/")) for pattern in patterns}, found, links)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+    return sorted(found), sorted(links)
+
+
+def _search(folder: int, place: Path, patterns: set[tuple[str, ...]], found: set[Path], links: set[Path]) -> None:
+    patterns |= {pattern[1:] for pattern in patterns if pattern[0] == "**"}  # which may stand for no folder
+    for name, kind in _entries(folder, [pattern[0] for pattern in patterns]):
+        rests = {
+            pattern if pattern[0] == "**" else pattern[1:]
+            for pattern in patterns
+            if pattern[0] == "**" or fnmatch.fnmatchcase(name, pattern[0])
+        }
+        if rests and kind == stat.S_IFLNK:
+            links.add(place / name)
+        elif () in rests:
+            found.add(place / name)
+        if kind == stat.S_IFDIR and (rests := rests - {()}):
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                inner = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
+                try:
+                    _search(inner, place / name, rests, found, links)
+                finally:
+                    os.close(inner)
+
+
+def _entries(folder: int, patterns: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Yields names in an open folder, and whether they are a folder, a link or something else, as `stat.S_IFMT` does.
+
+    If all patterns are plain names, only these are looked up.
+    """
+    if not any(wild in pattern for pattern in patterns for wild in "*?["):
+        for name in patterns:
+            with contextlib.suppress(FileNotFoundError, PermissionError):
+                yield name, stat.S_IFMT(os.lstat(name, dir_fd=folder).st_mode)
+        return
+    try:
+        readable = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+    except PermissionError:
+        return
+    try:
+        with os.scandir(readable) as entries:
+            for entry in entries:
+                is_folder = entry.is_dir(follow_symlinks=False)
+                yield entry.name, stat.S_IFLNK if entry.is_symlink() else stat.S_IFDIR if is_folder else stat.S_IFREG
+    finally:
+        os.close(readable)
+
+
+def check_no_links(folder: str | os.PathLike, *, but: str = "") -> None:
+    """Checks that a folder has no links in it, for programs that would follow them.
+
+    Args:
+        folder: The folder, which may be a link itself; a missing one has no links.
+        but: Path of a folder in it, such as `native/build`, that is left out.
+
+    Raises:
+        OSError: There is a link (ELOOP, with the link as its file name).
+    """
+    waiting = [os.fspath(folder)]
+    while waiting:
+        place = waiting.pop()
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError), os.scandir(place) as entries:
+            for entry in entries:
+                if entry.is_symlink():
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), entry.path)
+                if entry.is_dir(follow_symlinks=False) and entry.path != os.path.join(folder, but):
+                    waiting.append(entry.path)
 
 
 def make_folder(path: str | os.PathLike) -> None:

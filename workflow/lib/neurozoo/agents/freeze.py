@@ -43,7 +43,7 @@ from neurozoo.environments.protocols import has_continuous_outputs, output_names
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, Trace, trace_episode
 from neurozoo.files import folder_written_whole, write_json, write_text
-from neurozoo.folders import delete, delete_folder
+from neurozoo.folders import delete, delete_folder, find
 from neurozoo.genomes.genome import Genome, Weights, decode
 from neurozoo.genomes.noise_table import open_noise_table
 from neurozoo.networks.description import Layout
@@ -130,7 +130,7 @@ def freeze_run(
 def _snapshot_agent(run_dir: Path, frames: int) -> tuple[Checkpoint, Genome, Path, dict]:
     path = snapshot_path(run_dir, frames)
     if not path.exists():
-        kept = sorted(int(file.stem) for file in path.parent.glob("*.npz") if file.stem.isdecimal())
+        kept = sorted(int(file.stem) for file in find(path.parent, "*.npz") if file.stem.isdecimal())
         raise NeurozooError(
             f"{run_dir} has no snapshot of {frames:,} frames. Its snapshots: {', '.join(map(str, kept)) or 'none'}. "
             "The setting snapshot_frames says how often a run keeps one."

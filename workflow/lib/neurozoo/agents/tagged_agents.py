@@ -16,6 +16,7 @@ from neurozoo.agents.tags import FINAL, PUBLISHED, SNAPSHOTS, TAGS, Moment, Tag,
 from neurozoo.environments.games import reference_scores
 from neurozoo.environments.layouts import layout_of
 from neurozoo.errors import NeurozooError
+from neurozoo.folders import find
 from neurozoo.genomes.genome import KEEPS_BEST_ELITE, Genome, Weights, decode
 from neurozoo.genomes.noise_table import open_noise_table
 from neurozoo.records.run_config import read_run_settings
@@ -155,6 +156,6 @@ def _kept(run_dir: Path, tag: Tag, *, is_last: bool) -> Iterator[tuple[Path, dic
     if is_last and (run_dir / "checkpoint.npz").exists() and _has_ended(run_dir):
         yield run_dir / "checkpoint.npz", read_run_result(run_dir)
     own = tag_path(run_dir, tag.text)
-    for path in dict.fromkeys([own, *run_dir.glob(f"{TAGS}/*/{own.name}"), *run_dir.glob(f"{SNAPSHOTS}/*.npz")]):
+    for path in dict.fromkeys([own, *find(run_dir, f"{TAGS}/*/{own.name}"), *find(run_dir, f"{SNAPSHOTS}/*.npz")]):
         if path.exists():
             yield path, read_facts(path)

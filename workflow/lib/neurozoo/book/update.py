@@ -19,7 +19,7 @@ from neurozoo.book.reports import REPORTS
 from neurozoo.errors import NeurozooError
 from neurozoo.figures.style import number_range
 from neurozoo.files import read_json, sha256_of, write_json, written_whole
-from neurozoo.folders import delete
+from neurozoo.folders import delete, guard
 from neurozoo.plan.named_files import check_workdir
 from neurozoo.plan.planned_runs import imported_runs
 from neurozoo.records.comparability import facts_of
@@ -125,6 +125,7 @@ def update_record(
         return None
     config = read_configuration(project / claim.configuration)
     results, folder = workdir / config["pathvars"]["results"], project / FOLDER / name
+    guard(results)
     before = read_record(folder)
     with tempfile.TemporaryDirectory() as temporary, tempfile.TemporaryDirectory() as extra:
         made = Path(temporary)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from neurozoo.errors import NeurozooError
+from neurozoo.folders import find
 from neurozoo.native import OPS
 from neurozoo.records.run_result import OF_TRAINING
 from neurozoo.yaml_files import parse_yaml
@@ -263,7 +264,7 @@ def _check_is_run(folder: Path) -> None:
         raise NeurozooError(f"{folder} {reason}. Give the folder of a run, such as {SOME_RUN}.")
     if any((folder / name).exists() for name in RUN_FILES):
         return
-    runs = sorted((each for each in folder.glob("*") if is_run_number(each.name)), key=lambda each: int(each.name))
+    runs = sorted((each for each in find(folder, "*") if is_run_number(each.name)), key=lambda each: int(each.name))
     if runs:
         held = "the run" if len(runs) == 1 else f"{len(runs)} runs. Name one, such as"
         raise NeurozooError(f"{folder} is not the folder of a run, but holds {held} {runs[0]}.")

@@ -19,6 +19,7 @@ from neurozoo.cli import arguments as args
 from neurozoo.environments.protocols import FRAME_SKIP
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.files import open_text, write_text
+from neurozoo.folders import guard
 
 COLUMNS = ("job", "ip", "tf_port", "cuda_visible_devices", "ssh_port", "ssh_username", "ssh_password")
 NETWORKS = {"simpleconvnetagent": "impala_gym_simple", "resnetlstmagent": "impala_gym_deep"}
@@ -135,6 +136,7 @@ def read_workers(path: str | Path) -> tuple[list[Worker], list[str]]:
     Raises:
         NeurozooError: The file is not such a list.
     """
+    guard(path)
     try:
         with open_text(path, newline="") as file:
             reader = csv.DictReader(file)

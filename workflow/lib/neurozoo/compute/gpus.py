@@ -234,19 +234,22 @@ def _opened_lock(name: str) -> int:
     processes take the first name that is good.
     """
     mask = os.umask(0)  # whatever ours is, all users need the folder and the file
+    folder = None
     try:
-        folder = next(path for path in _numbered(LOCKS) if _is_shared(path))
-        for path in _numbered(folder / f"{name.replace('/', '_')}.lock"):
+        folder = next(found for path in _numbered(LOCKS) if (found := _opened_shared(path)) is not None)
+        for path in _numbered(Path(f"{name.replace('/', '_')}.lock")):
             flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
             with contextlib.suppress(FileExistsError):  # with O_CREAT alone, the kernel refuses files of other users
-                return os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o644)
+                return os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o644, dir_fd=folder)
             with contextlib.suppress(OSError):
-                lock = os.open(path, flags)
+                lock = os.open(path, flags, dir_fd=folder)
                 if stat.S_ISREG(os.fstat(lock).st_mode):
                     return lock
                 os.close(lock)
     finally:
         os.umask(mask)
+        if folder is not None:
+            os.close(folder)
     raise AssertionError("numbers never end")
 
 
@@ -255,9 +258,15 @@ def _numbered(path: Path) -> Iterator[Path]:
     yield from (path.with_name(f"{path.name}.{number}") for number in itertools.count(2))
 
 
-def _is_shared(folder: Path) -> bool:
-    """Makes a folder that is writable for all users of the node; says whether it is one."""
+def _opened_shared(path: Path) -> int | None:
+    """Makes a folder that is writable for all users of the node, and opens it; None if something else is there."""
     with contextlib.suppress(FileExistsError):
-        os.mkdir(folder, 0o1777)
-    kind = os.lstat(folder).st_mode
-    return stat.S_ISDIR(kind) and kind & 0o1777 == 0o1777
+        os.mkdir(path, 0o1777)
+    try:
+        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:  # not a folder, a link, or one that others may not read
+        return None
+    if os.fstat(folder).st_mode & 0o1777 == 0o1777:
+        return folder
+    os.close(folder)
+    return None

@@ -6,11 +6,11 @@ import signal
 import subprocess
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 
 from neurozoo.compute.interruption import TIME_IS_UP, Interrupted
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_text
+from neurozoo.folders import delete
 
 VARIABLE = "NEUROZOO_AGAIN"  # path of the file in which the job script looks for the word
 WORD = "again"
@@ -32,7 +32,7 @@ def time_slice() -> Iterator[None]:
         for number in TIME_IS_UP:
             signal.signal(number, signal.SIG_IGN)
     if path := os.environ.get(VARIABLE):
-        Path(path).unlink(missing_ok=True)  # left by an earlier slice
+        delete(path)  # left by an earlier slice
     try:
         yield
     except Interrupted as stop:

@@ -13,7 +13,6 @@ from neurozoo.agents.tags import FINAL
 from neurozoo.environments.games import world_of
 from neurozoo.errors import NeurozooError
 from neurozoo.files import open_file
-from neurozoo.folders import find
 from neurozoo.gallery.file_titles import BY_FRAME, MOVIES, PICTURES, Titles, title_of
 from neurozoo.gallery.manifest import File, MovieFile, Picture
 from neurozoo.gallery.missing import REMAKE, MissingList
@@ -84,7 +83,7 @@ class MediaReader:
             with contextlib.suppress(NeurozooError, OSError):
                 find_poster(path, read_video(path), self._posters(path)[0])
 
-        paths = [path for path in find(self._results, *patterns) if path.is_file() and self._missing.has(path)]
+        paths = [path for path in self._missing.find(self._results, *patterns) if path.is_file()]
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             list(pool.map(draw, paths))
 
@@ -116,20 +115,15 @@ class MediaReader:
         return [File(*self._named(path, title)) for path, title in self._found(folder, titles, *patterns)]
 
     def _found(self, folder: Path, titles: Titles, *patterns: str) -> Iterable[tuple[Path, str]]:
-        """Returns files that match a pattern, with titles, in page order."""
-        paths = dict.fromkeys(path for pattern in patterns for path in folder.glob(pattern))
-        files = [path for path in paths if _is_shown(path.name) and self._missing.has(path) and path.is_file()]
+        """Returns files that match a pattern, with titles, in page order; posters belong to movies."""
+        files = [path for path in self._missing.find(folder, *patterns) if not path.name.endswith(POSTER)]
+        files = [path for path in files if path.is_file()]
         known = [(path, title_of(path.relative_to(folder).as_posix(), titles)) for path in files]
         listed = sorted((title[0], path.as_posix(), path, title[1]) for path, title in known if title)
         return [(path, title) for _, _, path, title in listed]
 
     def _named(self, path: Path, title: str) -> tuple[str, str, int]:
         return path.relative_to(self._results).as_posix(), title, path.stat().st_size
-
-
-def _is_shown(name: str) -> bool:
-    """Says whether a file has a place of its own: hidden files are still being written, posters belong to movies."""
-    return not name.startswith(".") and not name.endswith(POSTER)
 
 
 def _panels(folder: Path, facts: VideoFacts) -> tuple[Place, ...]:

@@ -6,10 +6,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from neurozoo.errors import NeurozooError
-from neurozoo.folders import is_reached_by_link
+from neurozoo.folders import is_reached_by_link, search
 from neurozoo.gallery.manifest import Missing
 
 REMAKE = "Delete it and make it again."
+_A_LINK = "A link leads here. Links in results are not followed."
 
 
 def _printable(text: str) -> str:
@@ -31,13 +32,26 @@ class MissingList:
         """
         if not os.path.lexists(path):
             return False
-        if (name := str(path.relative_to(self._results))) != _printable(name):
-            self.note(path, "Its name is not UTF-8, so no page can link to it. Rename it.", is_damaged=True)
+        if not self._is_named(path):
             return False
         if is_reached_by_link(path):
-            self.note(path, "A link leads here. Links in results are not followed.", is_damaged=False)
+            self.note(path, _A_LINK, is_damaged=False)
             return False
         return True
+
+    def find(self, folder: Path, *patterns: str) -> list[Path]:
+        """Returns what matches in a folder, as `folders.find`, but for hidden files, and notes as `has` does."""
+        found, links = search(folder, *patterns)
+        for link in links:
+            if not link.name.startswith("."):
+                self.note(link, _A_LINK, is_damaged=False)
+        return [path for path in found if not path.name.startswith(".") and self._is_named(path)]
+
+    def _is_named(self, path: Path) -> bool:
+        if (name := str(path.relative_to(self._results))) == _printable(name):
+            return True
+        self.note(path, "Its name is not UTF-8, so no page can link to it. Rename it.", is_damaged=True)
+        return False
 
     @property
     def entries(self) -> list[Missing]:

@@ -154,8 +154,7 @@ class _Scan:
 
     def run_folders(self) -> list[Path]:
         """Returns the folders of runs, and notes those whose names look like numbers but are none of a run."""
-        folders = [folder for folder in self._results.glob("runs/*/*/*/*") if self.missing.has(folder)]
-        folders = [folder for folder in folders if folder.is_dir()]
+        folders = [folder for folder in self.missing.find(self._results, "runs/*/*/*/*") if folder.is_dir()]
         for folder in folders:
             if folder.name.isdigit() and not is_run_number(folder.name):
                 reason = "Its name is not the number of a run, such as 1. Rename the folder, or move it away."

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from neurozoo.errors import NeurozooError
-from neurozoo.files import read_json, sha256_of, write_json, written_whole
+from neurozoo.files import open_file, read_json, sha256_of, write_json, written_whole
 
 PUBLISHED_SIZE = 250_000_000  # values, 1 GB
 PUBLISHED_SHA256 = "89de6e0b1b4a44ef510ab261ec6484ec6afe9100a6bec7413219454fbb457db2"
@@ -80,14 +80,13 @@ def open_noise_table(path: str | os.PathLike, *, verify: bool = True) -> np.ndar
     size, sha256 = facts.get("size"), facts.get("sha256")
     if not isinstance(size, int) or not isinstance(sha256, str):
         raise NeurozooError(f"{_facts_path(path)} is damaged: it should hold the table's size and sha256. {REMEDY}")
-    if path.stat().st_size != 4 * size:
-        raise NeurozooError(
-            f"The noise table {path} should have {4 * size:,} bytes, but has {path.stat().st_size:,}. {REMEDY}"
-        )
+    if (length := path.stat().st_size) != 4 * size:
+        raise NeurozooError(f"The noise table {path} should have {4 * size:,} bytes, but has {length:,}. {REMEDY}")
     expected = PUBLISHED_SHA256 if size == PUBLISHED_SIZE else sha256
     if verify and (digest := sha256_of(path)) != expected:
         raise NeurozooError(f"The noise table {path} is damaged: its SHA-256 is {digest}, not {expected}. {REMEDY}")
-    return np.memmap(path, dtype="<f4", mode="r")
+    with open_file(path) as file:
+        return np.memmap(file, dtype="<f4", mode="r")
 
 
 def weighted_sum(

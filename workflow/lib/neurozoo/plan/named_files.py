@@ -4,7 +4,8 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from neurozoo.errors import NeurozooError
+from neurozoo.errors import NeurozooError, explained
+from neurozoo.folders import check_no_links
 from neurozoo.plan.planned_runs import imported_run, planned_runs, start_files
 
 
@@ -104,6 +105,20 @@ def check_folders(paths: Iterable[str | os.PathLike], *, are_needed: bool = True
                     f"{place} is a file, but a folder is needed{needed}. Move the file, or choose another folder under "
                     "pathvars."
                 )
+
+
+def check_results_folder(results: str | os.PathLike) -> None:
+    """Checks that the folder of results has no links in it: Snakemake would follow them. Jobs refuse them, too.
+
+    Links in `native/build` belong to the compiler.
+
+    Raises:
+        NeurozooError: There is a link.
+    """
+    try:
+        check_no_links(results, but="native/build")
+    except OSError as error:
+        raise explained(error) from error
 
 
 def check_folders_on_storage(folders: Mapping[str, str]) -> None:

@@ -18,6 +18,7 @@ from neurozoo.algorithms.spec import Need
 from neurozoo.compute.interruption import TIME_IS_UP
 from neurozoo.compute.slurm import check_scheduler, end_leftover_jobs
 from neurozoo.errors import plain_errors
+from neurozoo.folders import RESULTS
 from neurozoo.native.image import check_image
 from neurozoo.networks.catalogue import check_layer
 from neurozoo.plan.changes import outlook, runs_to_train, unseen_changes
@@ -25,7 +26,13 @@ from neurozoo.plan.comparable import played_differently
 from neurozoo.plan.config_files import check_config_file
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.missing_packages import missing_packages
-from neurozoo.plan.named_files import check_container, check_folders, check_folders_on_storage, check_named_files
+from neurozoo.plan.named_files import (
+    check_container,
+    check_folders,
+    check_folders_on_storage,
+    check_named_files,
+    check_results_folder,
+)
 from neurozoo.plan.planned_runs import (
     PlannedRun,
     check_new_run,
@@ -92,6 +99,7 @@ def prepare(
         check_image()
         source = ", ".join(map(str, workflow.configfiles)) or "The configuration"
         config.update(check_config(config, source=source))
+        os.environ[RESULTS] = os.path.abspath(config["pathvars"]["results"])  # scripts guard it
         plan = Plan(workflow, config, targets=_targets(workflow, get_parser))
         for sentence in plan._check():
             notify(sentence)
@@ -155,9 +163,11 @@ class Plan:
         has_files_here = not workflow.storage_settings.default_storage_provider
         check_named_files(config, with_starts=has_files_here)
         check_folders(self._folders(), are_needed=False)
-        if not has_files_here:
+        if has_files_here:
+            check_results_folder(self._results)
+        else:
             check_folders_on_storage(config["pathvars"])
-        elif not methods:  # jobs in environments, containers and clouds bring packages of their own
+        if has_files_here and not methods:  # jobs in environments, containers and clouds bring packages of their own
             yield from filter(None, [missing_packages(config)])
             yield from try_environments(config)
         yield from filter(None, [played_differently(config)])

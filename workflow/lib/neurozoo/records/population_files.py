@@ -15,6 +15,7 @@ import numpy as np
 
 from neurozoo.errors import NeurozooError
 from neurozoo.files import parse_json, written_whole
+from neurozoo.folders import find
 from neurozoo.npz_files import read_npz
 
 FOLDER = "population"
@@ -90,7 +91,7 @@ def population_paths(run_dir: str | os.PathLike) -> dict[int, Path]:
     Raises:
         NeurozooError: There are none.
     """
-    found = {int(path.stem): path for path in sorted(Path(run_dir, FOLDER).glob("*.npz")) if path.stem.isdecimal()}
+    found = {int(path.stem): path for path in find(run_dir, f"{FOLDER}/*.npz") if path.stem.isdecimal()}
     if not found:
         raise NeurozooError(
             f"{run_dir} has no {FOLDER}/: the behaviour of its individuals was not kept. Train a run with "

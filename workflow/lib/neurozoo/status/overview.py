@@ -9,6 +9,7 @@ from pathlib import Path
 
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.errors import NeurozooError
+from neurozoo.folders import guard
 from neurozoo.plan.changes import changed_settings, in_words
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.named_files import check_workdir
@@ -80,6 +81,7 @@ def read_overview(config_files: Sequence[str | os.PathLike], *, workdir: str | o
         _update(config, read_yaml(Path(workdir, path), remedy))
     names = ", ".join(map(str, config_files))
     config = check_config(config, source=names)
+    guard(Path(workdir, config["pathvars"]["results"]))
     workflows = {kind: WorkflowFiles(Path(workdir), rule=rule) for kind, rule in TRAINING_RULES.items()}
     now = time.time()
     statuses = []

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.files import open_file
+from neurozoo.folders import find
 from neurozoo.plan.planned_runs import PlannedRun
 from neurozoo.records.run_log import iter_backwards, log_paths, progress_of
 from neurozoo.records.run_result import FILES
@@ -48,7 +49,7 @@ def read_run_files(run: PlannedRun, *, results: str, workdir: Path, workflow: Wo
     has_results = all((here / name).exists() for name in ("config.yaml", result, "log.jsonl"))
     log, complaint = None, None
     if not has_results:
-        logs = [path for path in (*here.glob("train*.log"), *workflow.logs(names)) if _size(path)]
+        logs = [path for path in (*find(here, "train*.log"), *workflow.logs(names)) if _size(path)]
         log = max(logs, key=lambda path: path.stat().st_mtime, default=None)
         own = here / "train.log"
         if words := _complaint(own):

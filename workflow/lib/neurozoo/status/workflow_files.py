@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 from neurozoo.files import open_text, parse_json
+from neurozoo.folders import find
 
 SLURM_LOGS = ("results/logs/slurm", ".snakemake/slurm_logs")  # of profiles/slurm, and the executor's default
 NAME_MAX = 255  # bytes of a file name, used if the file system does not report its limit
@@ -91,7 +92,7 @@ class WorkflowFiles:
     def logs(self, wildcards: tuple[str, ...]) -> Iterator[Path]:
         """Finds the logs of Slurm jobs. Grid Engine jobs write theirs into the run's folder."""
         for folder in SLURM_LOGS:
-            yield from (self._workdir / folder / f"rule_{self._rule}" / "_".join(wildcards)).glob("*.log")
+            yield from find(self._workdir / folder / f"rule_{self._rule}" / "_".join(wildcards), "*.log")
 
 
 def _entries(folder: Path, suffix: str) -> list[os.DirEntry]:

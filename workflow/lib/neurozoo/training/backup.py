@@ -281,8 +281,8 @@ class Backup:
 
     def _merge_superseded(self, place: Path) -> None:
         """Adds what the backup has in `superseded/`, but for what is here already."""
-        here = [_hashes(path) for path in (self._run_dir / SUPERSEDED).glob("*")]
-        for path in sorted((place / SUPERSEDED).glob("*")):
+        here = [_hashes(path) for path in find(self._run_dir, f"{SUPERSEDED}/*")]
+        for path in find(place, f"{SUPERSEDED}/*"):
             if _hashes(path) not in here:
                 move(path, next_superseded(self._run_dir))
 
@@ -367,7 +367,7 @@ def _arrays_of(state: Path) -> list[str]:
 
 def _hashes(folder: Path) -> dict[str, str]:
     """Returns the hashes of all files in a folder, by their names."""
-    return {path.relative_to(folder).as_posix(): sha256_of(path) for path in folder.rglob("*") if path.is_file()}
+    return {path.relative_to(folder).as_posix(): sha256_of(path) for path in find(folder, "**/*") if path.is_file()}
 
 
 def _set_aside(place: Path, run_dir: Path) -> Path:

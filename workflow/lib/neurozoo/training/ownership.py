@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from neurozoo.errors import NeurozooError
+from neurozoo.folders import opened_folder, reached
 from neurozoo.training.heartbeat import PERIOD, read_heartbeat
 
 PATIENCE = 45.0  # seconds in which the earlier training may still end; Slurm gives a job 30 after SIGTERM
@@ -56,10 +57,10 @@ def wait_for_earlier_training(state_folder: Path, *, check: Callable[[], None]) 
         time.sleep(POLL)
 
 
-def _file_time(folder: Path) -> float:
+def _file_time(state_folder: Path) -> float:
     """Returns the time by the clock that times files here, perhaps a server's; 0 if nothing can be written."""
     try:
-        with tempfile.TemporaryFile(dir=folder) as probe:
+        with opened_folder(state_folder) as folder, tempfile.TemporaryFile(dir=reached(folder)) as probe:
             return os.fstat(probe.fileno()).st_mtime
     except OSError:
         return 0.0
