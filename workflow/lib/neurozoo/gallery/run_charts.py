@@ -9,7 +9,7 @@ import numpy as np
 from neurozoo.algorithms.agent_names import agent_name
 from neurozoo.environments.games import reference_scores
 from neurozoo.figures.style import si_label
-from neurozoo.gallery.curves import Chart, Series, Strip, draw_chart, draw_strip, median_of
+from neurozoo.gallery.charts import Chart, Series, Strip, draw_chart, draw_strip, median_of
 from neurozoo.gallery.manifest import Manifest, Run
 from neurozoo.number_text import number_label
 
