@@ -1,5 +1,6 @@
 import dataclasses
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -104,19 +105,19 @@ def test_another_action_passes_only_where_the_two_best_outputs_are_a_tie(frozen_
         check_same_actions(folder, dataclasses.replace(trace, logits=logits))
 
 
-@pytest.mark.parametrize("form", ["model.keras", "model.pb", "saved_model"])
-def test_every_form_is_checked(own_copy, agent, trace, frozen_folder, form, tmp_path, played):
-    import shutil
-
+def test_every_form_is_checked(agent, trace, frozen_folder, tmp_path, played):
     stranger = agent("small", seed=2)
     freeze(stranger, tmp_path / "other", trace=played(stranger, 3))
-    if form == "saved_model":
-        shutil.rmtree(own_copy / form)
-        shutil.copytree(tmp_path / "other" / form, own_copy / form)
-    else:
-        shutil.copyfile(tmp_path / "other" / form, own_copy / form)
-    with pytest.raises(NeurozooError, match=f"{form} acts differently from the agent"):
-        check_same_actions(own_copy, trace)
+    for form in ("model.keras", "model.pb", "saved_model"):
+        folder = shutil.copytree(frozen_folder("small"), tmp_path / form)
+        own, other = folder / form, tmp_path / "other" / form
+        if own.is_dir():
+            shutil.rmtree(own)
+            shutil.copytree(other, own)
+        else:
+            shutil.copyfile(other, own)
+        with pytest.raises(NeurozooError, match=f"{form} acts differently from the agent"):
+            check_same_actions(folder, trace)
 
 
 @pytest.mark.long(seconds=10)

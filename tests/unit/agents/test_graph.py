@@ -38,7 +38,18 @@ def test_weights_are_constants_with_a_leading_policy_axis(agent):
     assert not {node.op for node in nodes.values()} & {"VariableV2", "VarHandleOp", "ReadVariableOp"}
 
 
-@pytest.mark.parametrize("model", NETWORKS)
+def networks():
+    """All networks; a network whose kinds of layers others have, too, is a long test."""
+    seen = set()
+    for name, network in NETWORKS.items():
+        facts = ("kind", "normalisation", "skip", "activation", "padding", "has_bias")
+        kinds = {tuple(getattr(layer, fact) for fact in facts) for layer in network.layers}
+        kinds.add((network.observation_clip is None,))
+        yield pytest.param(name, marks=[pytest.mark.long] if kinds <= seen else [])
+        seen |= kinds
+
+
+@pytest.mark.parametrize("model", networks())
 def test_the_graph_of_every_network_gives_what_keras_gives_in_every_layer(model):
     import keras
     import tensorflow as tf

@@ -34,7 +34,7 @@ from neurozoo.agents.frozen import (
 from neurozoo.agents.frozen_check import check_same_actions
 from neurozoo.agents.generation_reports import generation_folder, reports_of
 from neurozoo.agents.graph import INPUT_NODE, build_graph, layer_record
-from neurozoo.agents.playable_agent import read_agent
+from neurozoo.agents.playable_agent import check_same_run, read_agent
 from neurozoo.agents.tagged_agents import tag_folder, tagged_agent
 from neurozoo.agents.tags import snapshot_path
 from neurozoo.environments.layouts import AnyLayout, layout_of
@@ -146,11 +146,7 @@ def _run_agent(
 ) -> tuple[Checkpoint, Genome, Path, dict]:
     checkpoint = read_checkpoint(run_dir / "checkpoint.npz")
     agent = read_agent(run_dir)
-    if (agent.game, agent.model) != (checkpoint.game, checkpoint.model):
-        raise NeurozooError(
-            f"{run_dir} holds a genome for {agent.game}/{agent.model}, but weights for "
-            f"{checkpoint.game}/{checkpoint.model}. Copy both files from the same run, or train it again."
-        )
+    check_same_run(run_dir, agent, checkpoint)
     if generation is None:
         genome, folder = agent.genome, run_dir / "frozen"
         scores: dict[str, Any] = read_run_result(run_dir)

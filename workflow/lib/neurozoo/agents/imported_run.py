@@ -81,11 +81,8 @@ def choose_folder(checkpoint: Checkpoint, choices: ImportChoices) -> Path:
 def write_imported(folder: Path, checkpoint: Checkpoint, *, source: object, solution: Mapping) -> None:
     """Writes `config.yaml`, `genome.json`, `checkpoint.npz` and `result.json` of an imported agent.
 
-    Args:
-        folder: The run's folder, from `choose_folder`.
-        checkpoint: The agent.
-        source: Where it comes from; None if nobody knows.
-        solution: What `genome.json` says of its genome: `genome`, which may be None, and perhaps `seeds`.
+    `source` says where it comes from, if that is known; `solution` is what `genome.json` says of its genome: `genome`,
+    which may be None, and perhaps `seeds`.
     """
     protocol = checkpoint.protocol
     facts = {

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from neurozoo.agents.checkpoint import read_checkpoint
+from neurozoo.agents.checkpoint import Checkpoint, read_checkpoint
 from neurozoo.environments.games import check_game
 from neurozoo.environments.layouts import layout_of
 from neurozoo.environments.protocols import Protocol, protocol_of
@@ -69,11 +69,11 @@ def _agent_of_genome(path: Path) -> PlayableAgent:
     record = read_genome(path)
     protocol = chosen_protocol(record, None, {})
     layout = layout_of(record.game, record.model, protocol)
-    is_known = record.protocol is not None
-    if record.genome is not None and not layout.needs_reference:
-        return PlayableAgent(record.genome, record.game, record.model, protocol, is_protocol_known=is_known)
-    if record.seeds is not None:
+    genome = record.genome if not layout.needs_reference else None
+    if genome is None and record.seeds is not None:
         genome = Genome(Weights.of(weights_of_seeds(record, layout)))
+    if genome is not None:
+        is_known = record.protocol is not None
         return PlayableAgent(genome, record.game, record.model, protocol, is_protocol_known=is_known)
     if not (path.parent / "checkpoint.npz").exists():
         raise NeurozooError(
@@ -81,13 +81,22 @@ def _agent_of_genome(path: Path) -> PlayableAgent:
             "Copy both files from the same run."
         )
     checkpoint = read_checkpoint(path.parent / "checkpoint.npz")
-    if (record.game, record.model) != (checkpoint.game, checkpoint.model):
-        raise NeurozooError(
-            f"{path.parent} holds a genome for {record.game}/{record.model}, but weights for "
-            f"{checkpoint.game}/{checkpoint.model}. Copy both files from the same run, or train it again."
-        )
+    check_same_run(path.parent, record, checkpoint)
     genome = record.genome or Genome(Weights.of(checkpoint.theta))
     return PlayableAgent(genome, record.game, record.model, checkpoint.protocol, checkpoint.reference)
+
+
+def check_same_run(run_dir: Path, genome: GenomeRecord | PlayableAgent, checkpoint: Checkpoint) -> None:
+    """Refuses a folder whose genome and weights are of different agents.
+
+    Raises:
+        NeurozooError: They belong to another game or network.
+    """
+    if (genome.game, genome.model) != (checkpoint.game, checkpoint.model):
+        raise NeurozooError(
+            f"{run_dir} holds a genome for {genome.game}/{genome.model}, but weights for "
+            f"{checkpoint.game}/{checkpoint.model}. Copy both files from the same run, or train it again."
+        )
 
 
 def play_as(

@@ -13,13 +13,7 @@ from neurozoo.records.comparability import UNKNOWN
 
 @dataclass(frozen=True)
 class File:
-    """A file to link to.
-
-    Attributes:
-        path: Relative to the results folder, with slashes.
-        title: Title on the page.
-        size: Bytes.
-    """
+    """A file to link to: its path relative to the results folder, with slashes, its title on the page, and bytes."""
 
     path: str
     title: str
@@ -176,13 +170,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Missing:
-    """Something that is damaged or not there yet.
-
-    Attributes:
-        path: The file or folder, relative to the results folder.
-        reason: What is wrong, and what to do.
-        is_damaged: Whether it exists but cannot be used.
-    """
+    """A file or folder, relative to the results, that is damaged or not there yet; `reason` says what to do."""
 
     path: str
     reason: str
@@ -191,14 +179,7 @@ class Missing:
 
 @dataclass(frozen=True)
 class Collection:
-    """Files that belong to several runs: of one game, or of all games.
-
-    Attributes:
-        game: The game; empty for all games.
-        movies: Such as a grid of all agents.
-        pictures: Figures.
-        files: Tables, pages and figures in other formats.
-    """
+    """Files that belong to several runs: of one game, or of all games, if `game` is empty."""
 
     game: str
     movies: tuple[MovieFile, ...]
