@@ -23,18 +23,16 @@ class RunCharts:
 
     def __init__(self, manifest: Manifest):
         self._kinds = defaultdict(list)
-        for run in manifest.runs:
-            self._kinds[run.kind].append(run)
         self._played = defaultdict(set)
+        self._colours: dict[str, dict[tuple[str, ...], int]] = defaultdict(dict)
         ends: dict[str, set] = defaultdict(set)
         for run in manifest.runs:
+            self._kinds[run.kind].append(run)
             self._played[run.game].add(run.played)
+            self._colours[run.game].setdefault(run.kind, len(self._colours[run.game]))
             if run.final_test and run.over_runs:
                 ends[run.game] |= {run.final_test.mean, run.over_runs.low, run.over_runs.high} - {None}
         self._limits = {game: (min(values), max(values)) for game, values in ends.items()}
-        self._colours: dict[str, dict[tuple[str, ...], int]] = defaultdict(dict)
-        for run in manifest.runs:
-            self._colours[run.game].setdefault(run.kind, len(self._colours[run.game]))
 
     def colour(self, run: Run) -> int:
         """Returns the colour index of the run's kind among those of its game; it is the same on all pages."""
@@ -57,16 +55,11 @@ class RunCharts:
         return drawn
 
     def _over_unit(self, runs: Sequence[Run]) -> Chart | None:
-        series, kinds = [], list(dict.fromkeys(run.kind for run in runs))
-        for role in ("other", "median"):
-            for kind in kinds:
-                for same_score in self._drawn_alike(kind):
-                    if role == "other":
-                        series += [self._series(run, "other") for run in same_score]
-                    else:
-                        series.append(self._median(same_score, names_all=True))
-        if not series:
+        groups = [group for kind in dict.fromkeys(run.kind for run in runs) for group in self._drawn_alike(kind)]
+        if not groups:
             return None
+        series = [self._series(run, "other") for group in groups for run in group]
+        series += [self._median(group, names_all=True) for group in groups]
         ends = [f"{line.label} at {number_label(line.scores[-1])}" for line in series if line.role == "median"]
         which = "Test score" if all(run.curve_is_test for run in runs if run.curve[0]) else "Score"
         summary = f"{which} over {runs[0].unit} of {_counted(len(runs), 'run')}; medians end with {'; '.join(ends)}."
