@@ -151,12 +151,16 @@ def _write_pictures(run: Path) -> None:
 
 def _write_state(run: Path, identity: dict) -> None:
     from neurozoo.evaluation import EpisodeResult
+    from neurozoo.genomes.genome import Genome, Mutation
+    from neurozoo.genomes.packing import pack
     from neurozoo.training.heartbeat import Heartbeat
     from neurozoo.training.state import RunState
 
     state = RunState(run, identity=identity, budget=3000)
     state.report({"frames": 1000, "score": 1.0, "test_score": None, "Iteration": 1})
-    state.save({"parent_births": []}, {"counted": 1.0, "total": 2.0}, {"theta": np.zeros(9)}, progress=1000)
+    packed, blocks = pack([Genome(7, (Mutation(5, 0.5),))])
+    algorithm = {"parent_births": [[0, 1]], "genomes": packed}
+    state.save(algorithm, {"counted": 1.0, "total": 2.0}, {"theta": np.zeros(9), **blocks}, progress=1000)
     behaviour = np.arange(8, dtype=np.float32)
     state.journal(2, "population", {0: EpisodeResult(1.0, 2, 3, sign_score=1.0, behaviour=behaviour)})
     with Heartbeat(run / "state", progress=1000):

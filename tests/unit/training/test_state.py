@@ -403,7 +403,7 @@ def test_a_kept_result_survives_a_kill_while_it_moves_out_of_the_way(tmp_path, m
     keep_result(tmp_path)
     (tmp_path / "checkpoint.npz").unlink()  # by Snakemake, as it would again before the next start
     with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", lambda *_: 1 / 0)
+        patch.setattr(os, "rename", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             open_state(tmp_path, identity={"seed": 1})
     open_state(tmp_path, identity={"seed": 1})

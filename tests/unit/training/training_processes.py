@@ -147,12 +147,12 @@ def _rename(suffix: str, when: str) -> mock._patch:
     """Dies before or after the second rename to a name with this end."""
     original, count = os.replace, 0
 
-    def replace(source, target):
+    def replace(source, target, **folders):
         nonlocal count
         count += Path(target).name.endswith(suffix)
         if count == 2 and when == "before":
             die()
-        original(source, target)
+        original(source, target, **folders)
         if count == 2 and when == "after":
             die()
 
