@@ -233,7 +233,7 @@ def _run_settings(project: Path, path: Path) -> None:
 
 
 def _index(project: Path, path: Path) -> None:
-    from neurozoo.agents.trained_agents import as_table, as_text, read_index
+    from neurozoo.agents.bundled_agents import as_table, as_text, read_index
 
     agents = read_index(path)
     as_table(agents, path)
@@ -242,7 +242,7 @@ def _index(project: Path, path: Path) -> None:
 
 
 def _genome(project: Path, path: Path) -> None:
-    from neurozoo.agents.agent import read_agent
+    from neurozoo.agents.playable_agent import read_agent
 
     read_agent(path)
 
@@ -271,7 +271,7 @@ def _checkpoint(project: Path, path: Path) -> None:
 
 
 def _log(project: Path, path: Path) -> None:
-    from neurozoo.agents.tagged_agents import moments_of, reached_tags
+    from neurozoo.agents.tagged_agents import reached_tags
     from neurozoo.records.lineage import write_lineage
     from neurozoo.records.run_log import parse_log, read_last_record
 
@@ -279,7 +279,6 @@ def _log(project: Path, path: Path) -> None:
     identity = {"algo": "ga", "game": "pong", "model": "small", "run": 1, "protocol": "uber2018"}
     parse_log(path, project / "out/metrics.csv", identity=identity)
     write_lineage(path, project / "out/lineage.parquet")
-    moments_of(path.parent)
     reached_tags(path.parent, game="pong")
 
 
@@ -380,10 +379,9 @@ def _frozen(project: Path, path: Path) -> None:
 
 
 def _list(project: Path) -> None:
-    from neurozoo.agents.zoo_listing import as_table, as_text, facts_of
-    from neurozoo.agents.zoo_models import find_models
+    from neurozoo.agents.zoo_listing import as_table, as_text, facts_of, find_agents
 
-    models = find_models(project / "results")
+    models = find_agents(project / "results")
     as_table(models)
     for model in models:
         facts_of(model)
@@ -459,7 +457,7 @@ def _embedding(project: Path, path: Path) -> None:
 
 
 def _movie(project: Path, path: Path) -> None:
-    from neurozoo.gallery.videos import find_poster, read_video
+    from neurozoo.gallery.video_facts import find_poster, read_video
 
     find_poster(path, read_video(path), project / "out/poster.png")
 

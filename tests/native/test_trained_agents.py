@@ -1,8 +1,8 @@
 from pathlib import Path
 
 from neurozoo.__main__ import main
+from neurozoo.agents.bundled_agents import unpack_agent
 from neurozoo.agents.frozen import open_frozen
-from neurozoo.agents.trained_agents import unpack_agent
 
 INDEX = Path(__file__).parents[2] / "config" / "agents" / "index.yaml"
 

@@ -92,14 +92,14 @@ def policy():
 @pytest.fixture(scope="session")
 def policy_folder(policy, tmp_path_factory):
     """Freezes such a policy once per session: `policy_folder(model)`."""
-    from neurozoo.agents.freeze import freeze_policy
+    from neurozoo.agents.freeze import freeze
 
     made = {}
 
     def make(model="impala_shallow_lstm"):
         if model not in made:
             made[model] = tmp_path_factory.mktemp("policy") / "frozen"
-            freeze_policy(policy(model), made[model], steps=12, scores={"test_score": 7.0})
+            freeze(policy(model), made[model], steps=12, scores={"test_score": 7.0})
         return made[model]
 
     return make

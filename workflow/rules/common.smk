@@ -17,7 +17,7 @@ from snakemake.cli import get_argument_parser
 # rules are not in a folder, the project uses the installed library.
 sys.path.insert(0, str(Path(str(workflow.current_basedir)).parent / "lib"))
 
-from neurozoo.agents.agent import IMPORTED
+from neurozoo.agents.playable_agent import IMPORTED
 from neurozoo.gallery.file_titles import FOLDERS
 from neurozoo.networks.catalogue import KERAS_NETWORKS
 from neurozoo.plan.planned_runs import filmed_runs, runs_with_lean, runs_with_levels, runs_with_predictions

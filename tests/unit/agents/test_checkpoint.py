@@ -1,7 +1,5 @@
 import dataclasses
-import io
 import json
-import random
 import zipfile
 
 import numpy as np
@@ -61,14 +59,6 @@ def test_equal_checkpoints_are_equal_files_at_any_time(tmp_path, monkeypatch):
     assert dates == {(1980, 1, 1, 0, 0, 0)}
 
 
-def test_the_file_is_what_the_documentation_says(tmp_path):
-    write_checkpoint(tmp_path / "checkpoint.npz", checkpoint())
-    with np.load(tmp_path / "checkpoint.npz", allow_pickle=False) as arrays:
-        assert set(arrays.files) == {"theta", "about"}
-        assert arrays["theta"].dtype == np.float32
-        assert json.loads(str(arrays["about"])) == about()
-
-
 def test_a_reference_comes_back_with_its_weights(tmp_path):
     reference = np.random.default_rng(0).random((3, 84, 84, 4), np.float32)
     write_checkpoint(tmp_path / "checkpoint.npz", checkpoint(reference=reference))
@@ -91,25 +81,6 @@ def test_a_reference_comes_back_with_its_weights(tmp_path):
 def test_a_reference_that_no_network_sees_is_refused(tmp_path, reference):
     write(tmp_path / "checkpoint.npz", reference=reference)
     with pytest.raises(NeurozooError, match=r"should hold a reference of finite numbers, .*\(batch, 84, 84, 4\)"):
-        read_checkpoint(tmp_path / "checkpoint.npz")
-
-
-def test_a_network_that_needs_a_reference_is_not_read_without(monkeypatch):
-    from types import SimpleNamespace
-
-    from neurozoo.agents.checkpoint import check_reference
-
-    layout = SimpleNamespace(
-        needs_reference=True, observation_shape=(84, 84, 4), network=SimpleNamespace(name="virtual_bn")
-    )
-    with pytest.raises(NeurozooError, match="lacks the reference of 'virtual_bn'"):
-        check_reference(None, layout)
-    check_reference(np.zeros((1, 84, 84, 4), np.float32), layout)
-
-
-def test_weights_for_another_number_of_actions_are_refused(tmp_path):
-    write(tmp_path / "checkpoint.npz", facts=about(num_actions=5))
-    with pytest.raises(NeurozooError, match=r"with 4 actions, but holds .* for 5 actions"):
         read_checkpoint(tmp_path / "checkpoint.npz")
 
 
@@ -147,6 +118,7 @@ def single_array(path):
         lambda path: write(path, facts=about(protocol="uber2018")),
         lambda path: write(path, facts=about(protocol={"name": "uber2018"})),
         lambda path: write(path, facts=about(surprise=1)),
+        lambda path: write(path, facts=about(num_actions=5)),
         lambda path: write(path, facts=about(num_actions="4")),
         lambda path: write(path, facts=about(num_actions=0)),
         lambda path: write(path, facts=about(num_actions=-4)),
@@ -177,14 +149,6 @@ def test_a_file_that_is_not_a_checkpoint_is_refused_with_a_message(tmp_path, mak
     assert len(str(caught.value)) < 1500  # where a game is unknown, all games are listed
 
 
-def test_weights_of_another_network_are_refused_with_both_numbers(tmp_path):
-    write(tmp_path / "checkpoint.npz", theta=np.zeros(7, np.float32))
-    with pytest.raises(
-        NeurozooError, match=r"should hold 1,004,852 float32 weights of 'small' with 4 actions, but holds "
-    ):
-        read_checkpoint(tmp_path / "checkpoint.npz")
-
-
 def test_weights_of_a_network_that_was_edited_since_are_refused(tmp_path, monkeypatch):
     """The number of weights is the same, so that nothing else would tell."""
     write_checkpoint(tmp_path / "checkpoint.npz", checkpoint())
@@ -203,55 +167,6 @@ def test_weights_that_are_not_finite_are_refused_with_the_layer(tmp_path, value)
     write_checkpoint(tmp_path / "checkpoint.npz", checkpoint(theta=theta))
     with pytest.raises(NeurozooError, match=r"NaN or infinite; the first are in out/b \(2\)\. .* the run diverged"):
         read_checkpoint(tmp_path / "checkpoint.npz")
-
-
-def test_any_damaged_byte_gives_a_message_or_the_same_checkpoint(tmp_path):
-    buffer = io.BytesIO()
-    write(buffer, theta=np.zeros(COUNT, np.float32))
-    whole = buffer.getvalue()
-    # Headers at both ends and the directory are where a byte matters; the weights in between have a checksum.
-    places = [*range(300), *range(len(whole) - 900, len(whole))]
-    dice = random.Random(0)
-    path = tmp_path / "checkpoint.npz"
-    refused = 0
-    for place in dice.sample(places, 150):
-        damaged = bytearray(whole)
-        damaged[place] ^= 1 << dice.randrange(8)
-        path.write_bytes(damaged)
-        try:
-            assert read_checkpoint(path).theta.shape == (COUNT,)
-        except NeurozooError:
-            refused += 1
-    assert refused > 50
-
-
-def test_a_full_disk_leaves_the_old_checkpoint(small_disk):
-    message, value = small_disk(
-        """
-import json
-import numpy as np
-from neurozoo.errors import NeurozooError
-from neurozoo.environments.protocols import get_protocol
-from neurozoo.agents.checkpoint import Checkpoint, read_checkpoint, read_facts, write_checkpoint
-
-path = f"{sys.argv[1]}/checkpoint.npz"
-facts = {"algo": "ga", "game": "breakout", "model": "small", "run": 1, "num_actions": 4}
-def write(value):
-    theta = np.full(int(sys.argv[2]), value, np.float32)
-    write_checkpoint(path, Checkpoint(theta=theta, protocol=get_protocol("uber2018"), **facts))
-write(1)
-try:
-    write(2)
-    message = "nothing was raised"
-except NeurozooError as error:
-    message = str(error)
-print(json.dumps([message, float(read_checkpoint(path).theta.mean())]))
-""",
-        COUNT,
-        size="6m",
-    )
-    assert "checkpoint.npz could not be written: no space left on device" in message
-    assert value == 1.0
 
 
 def test_a_snapshot_is_a_checkpoint_with_its_facts_inside(tmp_path):

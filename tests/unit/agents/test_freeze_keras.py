@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from neurozoo.agents.checkpoint import read_checkpoint, write_checkpoint
-from neurozoo.agents.freeze import freeze_policy, freeze_run
+from neurozoo.agents.checkpoint import write_checkpoint
+from neurozoo.agents.freeze import freeze, freeze_run
 from neurozoo.agents.freeze_keras import check_same_outputs, play_policy
 from neurozoo.agents.frozen import open_frozen
 from neurozoo.environments.layouts import keras_layout_of
@@ -53,21 +53,6 @@ def test_a_q_network_is_greedy_and_shows_q_values(policy_folder):
     assert meaning_of(open_frozen(policy_folder("impala_shallow"))) == "probabilities"
 
 
-def test_a_chain_is_greedy_and_has_no_history(frozen_folder):
-    frozen = open_frozen(frozen_folder("small"))
-    assert (frozen.action_rule, frozen.has_history, frozen.state_shapes) == ("greedy", False, ())
-    assert "policy" not in json.loads((frozen_folder("small") / "model.json").read_text())
-
-
-def test_other_weights_are_noticed(policy, policy_folder):
-    other = policy(seed=2)
-    layout = keras_layout_of(other.game, other.model, other.protocol)
-    trace = play_policy(other, layout, steps=3)
-    assert [part.shape for part in trace.inputs] == [(3, 84, 84, 4), (3,), (3,), (3, 256), (3, 256)]
-    with pytest.raises(NeurozooError, match=r"model\.keras computes other logits than the agent in 3 of 3 steps"):
-        check_same_outputs(open_frozen(policy_folder()), trace)
-
-
 def test_a_wrong_memory_is_noticed_even_if_actions_agree(policy, policy_folder):
     checkpoint = policy()
     layout = keras_layout_of(checkpoint.game, checkpoint.model, checkpoint.protocol)
@@ -95,16 +80,6 @@ def test_a_run_is_frozen_without_op_and_noise_table(policy, tmp_path):
     assert freeze_run(tmp_path)["ties"] == 0
     record = json.loads((tmp_path / "frozen" / "model.json").read_text())
     assert record["scores"] == {"test_score": 3.0}
-
-
-def test_a_checkpoint_records_its_action_rule(policy, agent, tmp_path):
-    write_checkpoint(tmp_path / "policy.npz", policy("impala_shallow"))
-    assert read_checkpoint(tmp_path / "policy.npz").action_rule == "sampled"
-    write_checkpoint(tmp_path / "greedy.npz", agent("small"))
-    assert read_checkpoint(tmp_path / "greedy.npz").action_rule == "greedy"
-    write_checkpoint(tmp_path / "bad.npz", replace(agent("small"), action_rule="dice"))
-    with pytest.raises(NeurozooError, match="the action rule 'dice'"):
-        read_checkpoint(tmp_path / "bad.npz")
 
 
 @pytest.mark.parametrize(
@@ -141,5 +116,5 @@ def test_an_earlier_moment_of_weights_that_are_not_finite_is_refused(policy, tmp
     checkpoint = policy("impala_shallow")
     broken = replace(checkpoint, theta=np.full_like(checkpoint.theta, np.nan))
     with pytest.raises(NeurozooError, match="weights that are NaN or infinite; the first are in"):
-        freeze_policy(broken, tmp_path / "frozen")
+        freeze(broken, tmp_path / "frozen")
     assert not (tmp_path / "frozen").exists()

@@ -3,29 +3,14 @@ import resource
 import shutil
 import zipfile
 
-import numpy as np
 import pytest
-from neurozoo.agents.frozen import first_line, open_frozen, outdated
+from neurozoo.agents.frozen import open_frozen, outdated
 from neurozoo.errors import NeurozooError
 
 
 def change(folder, **values):
     path = folder / "model.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
-
-
-def test_model_json_says_what_the_agent_is_and_how_it_plays(frozen_folder):
-    frozen = open_frozen(frozen_folder("small"))
-    assert frozen.title == "ga/breakout/small/1"
-    assert frozen.actions == ("NOOP", "FIRE", "RIGHT", "LEFT")
-    assert frozen.protocol.name == "uber2018"
-    assert [layer.name for layer in frozen.layers] == ["conv1", "conv2", "fc", "out"]
-    assert frozen.representation.name == "fc"
-
-
-def test_a_folder_without_model_json_is_refused(tmp_path):
-    with pytest.raises(NeurozooError, match=r"model\.json is missing\. A frozen model is a folder with model\.keras"):
-        open_frozen(tmp_path)
 
 
 def test_a_damaged_or_foreign_model_json_is_refused(own_copy):
@@ -104,12 +89,6 @@ def test_a_keras_file_with_other_outputs_or_layers_than_model_json_is_refused(ow
         open_frozen(own_copy).load_keras()
 
 
-def test_activations_come_in_the_order_that_was_asked_for(frozen_folder):
-    frozen = open_frozen(frozen_folder("small"))
-    outputs = frozen.activations_model(["out", "conv1"])(np.zeros((2, 84, 84, 4), np.float32))
-    assert [output.shape for output in outputs] == [(2, 4), (2, 21, 21, 16)]
-
-
 def test_a_model_that_asks_for_more_weights_than_its_file_holds_is_refused(frozen_folder, tmp_path):
     folder = tmp_path / "frozen"
     shutil.copytree(frozen_folder("small"), folder)
@@ -126,13 +105,6 @@ def test_a_model_that_asks_for_more_weights_than_its_file_holds_is_refused(froze
     with pytest.raises(NeurozooError, match=r"model\.keras is damaged .*it asks for [0-9,]+ weights, but its file has"):
         open_frozen(folder).load_keras()
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2**20  # kB
-
-
-def test_what_a_library_says_at_length_is_cut():
-    assert first_line(ValueError("  short.\nmore")) == "short"
-    assert first_line(ValueError()) == "ValueError"
-    said = first_line(ValueError("x" * 5_000))
-    assert (len(said), said[-5:]) == (304, "x ...")
 
 
 @pytest.mark.parametrize("shape", [[], [3, 4], [1, 2, 3, 4], [0], [2.5]])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from neurozoo.agents.freeze import freeze_run
 from neurozoo.agents.frozen import open_frozen
-from neurozoo.agents.generation_reports import read_reports, report_of, reports_of
+from neurozoo.agents.generation_reports import read_reports, reports_of
 from neurozoo.environments.layouts import layout_of
 from neurozoo.errors import NeurozooError
 from neurozoo.genomes.genome import Genome, Mutation, decode
@@ -31,16 +31,11 @@ def write_log(folder, records=LOG, name="log.jsonl"):
 
 def test_a_report_gives_the_elite_and_its_scores(tmp_path):
     write_log(tmp_path)
-    report = report_of(tmp_path, 2)
+    first, report = reports_of(tmp_path, [1, 2])
     assert report.genome == Genome(5, (Mutation(7, 0.01),))
     assert report.scores == {"validation_score": 3.0, "test_score": 2.0, "iteration": 2, "frames": 200}
     assert report.score == 3.0
-    assert report_of(tmp_path, 1).score == 2.5
-
-
-def test_a_run_that_still_goes_on_has_its_reports_in_its_state(tmp_path):
-    write_log(tmp_path, LOG[:1], "state/log.jsonl")
-    assert list(read_reports(tmp_path)) == [1]
+    assert first.score == 2.5
 
 
 def test_a_finished_run_that_is_continued_has_its_new_reports(tmp_path):
@@ -57,29 +52,17 @@ def test_a_log_of_what_is_new_gives_the_same_elites(tmp_path):
     assert reports_of(tmp_path, [2, 1]) == reports_of(tmp_path / "old", [2, 1])
 
 
-def test_only_the_genomes_that_are_wanted_are_kept(tmp_path):
-    write_log(tmp_path)
-    reports = read_reports(tmp_path, genomes_of=[2])
-    assert [report.get("TruncatedPopulationEliteSeeds") for report in reports.values()] == [None, [5, [7, 0.01]]]
-    assert [report["has_genome"] for report in reports.values()] == [True, True]
-
-
 @pytest.mark.parametrize("generation", [0, 3, -1])
 def test_a_generation_that_is_not_there_is_refused(tmp_path, generation):
     write_log(tmp_path)
     with pytest.raises(NeurozooError, match=f"has no generation {generation}. Its generations: 1 to 2"):
-        report_of(tmp_path, generation)
+        reports_of(tmp_path, [generation])
 
 
 def test_a_run_without_genomes_of_its_generations_says_so(tmp_path):
     write_log(tmp_path, [{"Iteration": 1, "frames": 100}])
     with pytest.raises(NeurozooError, match=r"has no genome for generation 1: .* Leave out the generation"):
-        report_of(tmp_path, 1)
-
-
-def test_a_run_without_a_log_has_no_generations(tmp_path):
-    with pytest.raises(NeurozooError, match="an imported genome has no generations"):
-        read_reports(tmp_path)
+        reports_of(tmp_path, [1])
 
 
 @pytest.mark.parametrize(

@@ -192,37 +192,6 @@ def test_a_network_that_divides_its_pixels_itself_gets_them_undivided(saved, wei
     np.testing.assert_allclose(kernel, weights["conv1/w"], rtol=1e-5)
 
 
-def test_another_graphs_folder_is_not_replaced(frozen_folder, saved, weights, tmp_path, monkeypatch):
-    monkeypatch.setattr(graph_import, "CHECKED_STEPS", 3)
-    ours, other = frozen_folder("small") / "model.pb", saved(build_es(weights))
-    folder = import_graph(ours, game="breakout", runs=tmp_path / "runs")
-    import_graph(ours, game="breakout", runs=tmp_path / "runs")  # the same again
-    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    with pytest.raises(NeurozooError, match="but it holds imported/breakout/small/1 "):
-        import_graph(other, game="breakout", runs=tmp_path / "runs")
-    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
-
-
-def test_a_graph_whose_frozen_folder_is_refused_leaves_the_run_as_it_was(frozen_folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(graph_import, "CHECKED_STEPS", 3)
-    (tmp_path / "run/frozen").mkdir(parents=True)
-    (tmp_path / "run/frozen/notes.txt").touch()
-    with pytest.raises(NeurozooError, match="holds other files"):
-        import_graph(frozen_folder("small") / "model.pb", game="breakout", run_dir=tmp_path / "run")
-    assert [path.name for path in (tmp_path / "run").iterdir()] == ["frozen"]
-
-
-def test_an_imported_run_is_a_run_like_others(frozen_folder, tmp_path, monkeypatch):
-    from neurozoo.agents.agent import read_agent
-    from neurozoo.rollouts.rollout import record_rollout
-
-    monkeypatch.setattr(graph_import, "CHECKED_STEPS", 3)
-    (tmp_path / "model.pb").write_bytes((frozen_folder("small") / "model.pb").read_bytes())
-    folder = import_graph(tmp_path / "model.pb", game="breakout", run_dir=tmp_path / "run")
-    assert read_agent(folder).model == "small"
-    assert record_rollout(folder / "frozen", tmp_path / "x.npz", max_steps=3).steps == 3
-
-
 def test_the_export_of_an_evolution_strategy_has_the_zoos_names(frozen_folder, saved, tmp_path):
     folder = frozen_folder("virtual_bn", game="breakout", algo="es")
     definition = zoo_graph(open_frozen(folder))
@@ -238,11 +207,6 @@ def test_the_export_of_an_evolution_strategy_has_the_zoos_names(frozen_folder, s
     np.testing.assert_allclose(layout.keras_model(theta)(observation[None]).numpy()[0], expected, rtol=1e-3, atol=1e-3)
 
 
-def test_recurrent_graphs_are_no_chains(frozen_folder, tmp_path):
-    with pytest.raises(NeurozooError, match=r"is not a plain chain .* has 2 data paths that meet"):
-        read(frozen_folder("recurrent_large") / "model.pb")
-
-
 def observations(tf):
     return tf.compat.v1.placeholder(tf.float32, (1, 84, 84, 4), name="X_t")
 
@@ -256,17 +220,11 @@ def build_spying(tf):
     tf.add(observations(tf), secret, name="ga/out/signal")
 
 
-def build_squared(tf):
-    x = observations(tf)
-    tf.multiply(x, x, name="ga/out/signal")
-
-
 @pytest.mark.parametrize(
     ("build", "answer"),
     [
         (build_unknown, "should have exactly one input and one output with these names"),
         (build_spying, "has operations that a chain .* does not need: ReadFile, StringToNumber"),
-        (build_squared, r"the node 'ga/out/signal' \(Mul\) has 2 data paths that meet"),
     ],
 )
 def test_a_graph_that_is_not_a_chain_of_layers_is_refused(saved, tmp_path, build, answer):

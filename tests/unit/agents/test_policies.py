@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from neurozoo.agents.policies import (
-    Continuous,
     EpsilonGreedy,
     Greedy,
     NetworkOutputs,
@@ -44,16 +43,6 @@ def test_sampled_plays_each_action_with_its_softmax_probability():
     counts = np.bincount(step.action, minlength=3)
     # Standard deviation of a count: at most sqrt(80,000 / 4) = 141; five of them.
     np.testing.assert_allclose(counts, 80_000 * odds / 8, atol=705)
-
-
-def test_sampled_is_sure_where_the_logits_are():
-    step = Sampled(fixed(-1000.0, 1000.0)).step(inputs(100), (), np.random.default_rng(0))
-    assert (step.action == 1).all()
-
-
-def test_continuous_plays_the_outputs():
-    step = Continuous(fixed(0.25, -3.0)).step(inputs(2), (), np.random.default_rng(0))
-    assert step.action.tolist() == [[0.25, -3.0]] * 2
 
 
 def test_epsilon_greedy_plays_a_uniform_action_with_probability_epsilon():

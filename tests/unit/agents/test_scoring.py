@@ -4,7 +4,8 @@ from dataclasses import asdict
 
 import pytest
 from neurozoo.agents.genome_import import import_genome
-from neurozoo.agents.scoring import ScoredEpisode, evaluate_run, score_genome, summary, write_evaluation_table
+from neurozoo.agents.playable_agent import PlayableAgent
+from neurozoo.agents.scoring import ScoredEpisode, evaluate_run, score_agent, summary, write_evaluation_table
 from neurozoo.environments.protocols import get_protocol, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.genomes.genome import Genome, Mutation
@@ -18,7 +19,7 @@ def run_dir(small_noise_table, tmp_path):
     )
 
 
-def test_an_evaluation_holds_the_episodes_that_score_genome_plays(run_dir, ops, small_noise_table):
+def test_an_evaluation_holds_the_episodes_that_score_agent_plays(run_dir, ops, small_noise_table):
     for threads in (1, 2):
         evaluate_run(
             run_dir, run_dir / f"{threads}.json", ops=ops, noise=small_noise_table, episodes=3, seed=5, threads=threads
@@ -26,11 +27,8 @@ def test_an_evaluation_holds_the_episodes_that_score_genome_plays(run_dir, ops, 
     assert (run_dir / "1.json").read_bytes() == (run_dir / "2.json").read_bytes()
     record = json.loads((run_dir / "1.json").read_text())
     heard = []
-    episodes = score_genome(
-        Genome(1, (Mutation(2, 0.002),)),
-        game="frostbite",
-        model="small",
-        protocol=protocol_of("frostbite"),
+    episodes = score_agent(
+        PlayableAgent(Genome(1, (Mutation(2, 0.002),)), "frostbite", "small", protocol_of("frostbite")),
         episodes=3,
         ops=ops,
         noise=small_noise_table,
@@ -119,11 +117,8 @@ def test_the_table_says_of_which_agents_the_interval_is_undefined(tmp_path):
 
 
 def test_an_evaluation_under_simple_dqn_has_its_random_starts(ops, small_noise_table):
-    played = score_genome(
-        Genome(1, (Mutation(2, 0.002),)),
-        game="breakout",
-        model="small",
-        protocol=get_protocol("simple_dqn"),
+    played = score_agent(
+        PlayableAgent(Genome(1, (Mutation(2, 0.002),)), "breakout", "small", get_protocol("simple_dqn")),
         episodes=10,
         ops=ops,
         noise=small_noise_table,
@@ -134,14 +129,6 @@ def test_an_evaluation_under_simple_dqn_has_its_random_starts(ops, small_noise_t
 
 
 def test_no_ops_are_refused_where_there_are_none():
+    agent = PlayableAgent(Genome(1), "hard_maze", "simple", protocol_of("hard_maze"))
     with pytest.raises(NeurozooError, match="'hard_maze' has no no-ops, which are for Atari games"):
-        score_genome(
-            Genome(1),
-            game="hard_maze",
-            model="simple",
-            protocol=protocol_of("hard_maze"),
-            episodes=1,
-            ops="none",
-            noise="none",
-            noops=7,
-        )
+        score_agent(agent, episodes=1, ops="none", noise="none", noops=7)

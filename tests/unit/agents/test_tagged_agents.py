@@ -64,11 +64,6 @@ def test_where_the_latest_elite_is_the_result_it_is_the_tags_too(run):
     assert genome_at(run(HISTORY, elite_rule="racing"), "3K") == [3]
 
 
-def test_the_scores_are_those_of_that_elite(run):
-    _, _, scores = tagged_agent(run_dir := run(HISTORY), "3K", noise=run_dir / "noise.f32")
-    assert (scores["iteration"], scores["frames"], scores["test_score"]) == (2, 2000, 5000.0)
-
-
 @pytest.mark.parametrize(
     ("tag", "answer"),
     [
@@ -137,11 +132,3 @@ def test_the_folder_of_a_tag_is_the_runs_own_for_its_result(tmp_path):
     assert tag_folder(tmp_path, "400M") == tmp_path / "tags" / "400M"
     with pytest.raises(NeurozooError, match=r"A tag should be initial .*, but is '400Q'"):
         tag_folder(tmp_path, "400Q")
-
-
-def test_a_tag_that_is_not_frozen_yet_is_answered_by_how_to_freeze_it(tmp_path):
-    with pytest.raises(NeurozooError, match=f"python -m neurozoo freeze {tmp_path} --tag human"):
-        frozen_tag_folder(tmp_path, "human")
-    (tmp_path / "tags/human/frozen").mkdir(parents=True)
-    (tmp_path / "tags/human/frozen/model.json").touch()
-    assert frozen_tag_folder(tmp_path, "human") == tmp_path / "tags/human"

@@ -1,5 +1,5 @@
 import pytest
-from neurozoo.agents.tags import PUBLISHED, Moment, Tag, parse_tag
+from neurozoo.agents.tags import Moment, Tag, parse_tag
 from neurozoo.errors import NeurozooError
 
 
@@ -25,10 +25,6 @@ def test_a_tag_is_read(text, kind, amount):
 def test_text_that_is_not_a_tag_is_refused_with_examples(text):
     with pytest.raises(NeurozooError, match=r"A tag should be initial .* human .* 400M .* 1HR"):
         parse_tag(text)
-
-
-def test_the_atari_zoos_tags_are_tags():
-    assert [parse_tag(text).text for text in PUBLISHED] == list(PUBLISHED)
 
 
 def test_a_tag_is_reached_from_its_amount_on():

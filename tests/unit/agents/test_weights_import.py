@@ -10,7 +10,7 @@ import yaml
 from neurozoo.agents.agent_import import import_agent
 from neurozoo.agents.checkpoint import read_checkpoint, write_checkpoint
 from neurozoo.agents.export import export_weights
-from neurozoo.agents.weights_import import import_weights, joined
+from neurozoo.agents.weights_import import import_weights
 from neurozoo.environments.layouts import any_layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
@@ -148,12 +148,3 @@ def test_files_that_are_no_arrays_and_choices_that_are_missing_are_refused(expor
 def ones(model):
     layout = any_layout_of("pong", model, protocol_of("pong"))
     return np.ones(layout.parameter_count, np.float32)
-
-
-def test_half_and_double_precision_become_float32():
-    layout = any_layout_of("pong", "small", protocol_of("pong"))
-    parts = layout.split(ones("small"))
-    for kind in (np.float16, np.float64):
-        theta = joined({name: part.astype(kind) for name, part in parts.items()}, layout)
-        assert theta.dtype == np.float32
-        np.testing.assert_array_equal(theta, 1)

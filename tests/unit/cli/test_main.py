@@ -340,7 +340,7 @@ def test_no_command_writes_over_a_file_of_another_kind(words, tmp_path, capsys):
     ],
 )
 def test_looks_that_do_not_go_together_are_refused_before_an_agent_plays(words, complaint, monkeypatch, capsys):
-    monkeypatch.setattr("neurozoo.agents.trained_agents.unpack_agent", lambda *_, **__: pytest.fail("unpacked"))
+    monkeypatch.setattr("neurozoo.agents.bundled_agents.unpack_agent", lambda *_, **__: pytest.fail("unpacked"))
     with pytest.raises(SystemExit):
         main(["zoo", "movie", "pong-published", *words])
     assert complaint in capsys.readouterr().err

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from neurozoo.agents.checkpoint import read_checkpoint
-from neurozoo.agents.freeze import freeze_policy
+from neurozoo.agents.freeze import freeze
 from neurozoo.agents.frozen import open_frozen
 from neurozoo.feature_visualization.layers import find_convolution
 from neurozoo.feature_visualization.receptive_fields import receptive_field
@@ -16,7 +16,7 @@ AGENT = Path(__file__).parents[3] / "config" / "agents" / "maze_recurrent.npz"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("maze") / "frozen"
-    freeze_policy(read_checkpoint(AGENT), folder, steps=12)
+    freeze(read_checkpoint(AGENT), folder, steps=12)
     return folder
 
 

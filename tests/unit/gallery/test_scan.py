@@ -110,13 +110,6 @@ def test_scores_over_runs_are_of_tests_of_finished_runs_as_in_the_table(results)
         )  # fmt: skip
 
 
-def test_runs_of_another_protocol_are_not_averaged(results):
-    for name in ("metrics.csv", "config.yaml"):
-        path = results / RUN / name
-        path.write_text(path.read_text().replace("uber2018", "machado2018"))
-    assert {run.over_runs.count for run in read(results).runs if run.over_runs} == {1}
-
-
 def recorded(power, **evaluation):
     protocol = {"name": "uber2018", "sticky_probability": 0.0}
     record = {"mutation_power": power, "population_size": 100}
@@ -139,11 +132,6 @@ def test_runs_of_other_settings_or_facts_are_not_averaged_and_are_named(results,
     labels = {f"rs/frostbite/small/{number}": "strong" for number in (1, 2, 4)}
     labelled = read_manifest(results, results / "site", replications=100, labels=labels).runs
     assert [run.variant for run in labelled if run.algo == "rs"] == ["strong", "strong", "mutation_power 0.1", "strong"]
-
-
-def test_what_runs_did_not_record_is_unknown(site):
-    assert {(run.settings_hash, run.variant) for run in site.manifest.runs} == {("unknown", "")}
-    assert {run.played for run in site.manifest.runs} == {"uber2018, unknown"}
 
 
 def test_a_run_in_training_shows_what_its_log_has(site):
@@ -194,21 +182,6 @@ def test_medians_are_of_all_reports_although_drawings_keep_the_extremes(results,
     chart = json.loads(re.search(r'class="values">(.*?)</script>', page, re.DOTALL)[1])
     median = next(line for line in chart["lines"] if line["role"] == "median")
     assert np.std(median["scores"]) < 1.1 * np.std(np.median(noise, axis=0))
-
-
-def test_the_longest_courses_are_sampled(results, add_run):
-    add_run(results, "ga/breakout/small/1", list(range(12_000)), frames=10)
-    frames, scores = runs_of(results)["ga/breakout/small/1"].course
-    assert len(frames) == scan.COURSE_POINTS
-    assert (scores[0], scores[-1]) == (0, 11_999)
-
-
-def test_movies_of_games_with_a_dot_have_posters_of_their_own(results):
-    (results / "movies").mkdir()
-    for game in ("gym.CartPole-v1", "gym.Acrobot-v1"):
-        shutil.copy(results / RUN / "activation.mp4", results / "movies" / f"{game}.mp4")
-    posters = {movie.poster[0] for movie in read(results).overall.movies}
-    assert posters == {f"posters/movies/gym.{name}.png" for name in ("CartPole-v1", "Acrobot-v1")}
 
 
 def test_what_is_not_made_yet_is_named(site):
@@ -299,12 +272,6 @@ def test_a_copy_of_a_run_with_another_way_to_write_its_number_counts_in_no_mean(
     assert manifest.runs[1].over_runs.count == 2
     assert set(damaged(manifest)) == {"runs/ga/frostbite/small/01", "runs/ga/frostbite/small/²"}
     assert "is not the number of a run" in damaged(manifest)["runs/ga/frostbite/small/01"]
-
-
-def test_files_that_are_being_written_are_left_alone(results):
-    (results / RUN / ".activation.123.mp4").write_bytes(b"half")
-    assert read(results).missing == read(results).missing
-    assert damaged(read(results)) == {}
 
 
 def test_tagged_agents_have_their_movies_under_their_run(results):

@@ -125,20 +125,21 @@ def test_evaluate_policy_plays_the_decoded_weights_and_returns_their_mean(monkey
 
     asked = {}
 
-    def score(genome, **words):
-        asked.update(words, genome=genome)
+    def score(agent, **words):
+        asked.update(words, agent=agent)
         words["progress"](1, 10.0)
         return [ScoredEpisode(0, 0, score, 1, 4) for score in (10.0, 40.0)]
 
-    monkeypatch.setattr("neurozoo.agents.scoring.score_genome", score)
+    monkeypatch.setattr("neurozoo.agents.scoring.score_agent", score)
     heard = []
     mean = neurozoo.evaluate_policy("IceHockey-v4", [5], runs=2, progress=lambda *news: heard.append(news))
     assert mean == 25.0
     assert heard == [(1, 10.0)]
-    assert (asked["game"], asked["model"], asked["episodes"]) == ("ice_hockey", "cshenton", 2)
-    assert asked["protocol"].name == "gym_v4"
-    np.testing.assert_array_equal(asked["genome"].initial.theta, decode_seeds([5], 18))
-    assert asked["genome"].mutations == ()
+    agent = asked["agent"]
+    assert (agent.game, agent.model, asked["episodes"]) == ("ice_hockey", "cshenton", 2)
+    assert agent.protocol.name == "gym_v4"
+    np.testing.assert_array_equal(agent.genome.initial.theta, decode_seeds([5], 18))
+    assert agent.genome.mutations == ()
 
 
 def test_the_package_has_no_other_attributes_by_accident():

@@ -23,7 +23,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.figures import archive_comparison, archives
 from neurozoo.figures.archives import archive_curves, draw_heatmap
 from neurozoo.gallery.scan import read_manifest
-from neurozoo.gallery.videos import read_video
+from neurozoo.gallery.video_facts import read_video
 from neurozoo.movies import archive_movie
 from neurozoo.movies.archive_movie import film_archive, replayed, shown_iterations
 from neurozoo.movies.themes import colour_table

@@ -2,22 +2,25 @@
 
 import os
 from pathlib import Path
+from typing import Unpack
 
-from neurozoo.agents.genome_import import import_genome
+from neurozoo.agents.genome_import import Format, import_genome
 from neurozoo.agents.graph_import import import_graph
+from neurozoo.agents.imported_run import ImportChoices
 from neurozoo.agents.weights_import import import_weights
 
-READERS = {".pb": import_graph, ".npz": import_weights}  # of files; whatever else there is must be a genome
 
-
-def import_agent(source: str | os.PathLike, *, noise: str | os.PathLike, **choices) -> Path:
+def import_agent(
+    source: str | os.PathLike, *, noise: str | os.PathLike, format: Format = "auto", **choices: Unpack[ImportChoices]
+) -> Path:
     """Imports an agent as a run's folder.
 
     Args:
         source: A frozen graph (`.pb`, see `import_graph`), arrays of weights (`.npz`, see `import_weights`), or
             anything that `import_genome` reads.
         noise: The noise table; opened for genomes only.
-        choices: The other arguments of `import_genome`; graphs and arrays ignore `format`.
+        format: As in `import_genome`; graphs and arrays ignore it.
+        **choices: See `ImportChoices`.
 
     Returns:
         The run's folder.
@@ -25,7 +28,8 @@ def import_agent(source: str | os.PathLike, *, noise: str | os.PathLike, **choic
     Raises:
         NeurozooError: The reader of its kind refuses the source.
     """
-    if read := READERS.get(Path(source).suffix):
-        choices.pop("format", None)
-        return read(source, **choices)
-    return import_genome(source, noise=noise, **choices)
+    if Path(source).suffix == ".pb":
+        return import_graph(source, **choices)
+    if Path(source).suffix == ".npz":
+        return import_weights(source, **choices)
+    return import_genome(source, noise=noise, format=format, **choices)

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neurozoo.agents.agent import read_agent
 from neurozoo.agents.checkpoint import read_checkpoint
 from neurozoo.agents.frozen import GRAPH_FILE, FrozenModel, open_frozen
 from neurozoo.agents.graph_reader import read_graph
+from neurozoo.agents.playable_agent import read_agent
 from neurozoo.agents.tags import FINAL
-from neurozoo.agents.zoo_listing import facts_of
-from neurozoo.agents.zoo_models import ZooModel
+from neurozoo.agents.zoo_listing import ZooAgent, facts_of
 from neurozoo.agents.zoo_names import gym_id
 from neurozoo.environments.layouts import layout_of
 from neurozoo.errors import NeurozooError
@@ -34,11 +33,11 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 
-def export_zoo(models: Iterable[ZooModel], root: str | os.PathLike) -> list[Path]:
+def export_zoo(agents: Iterable[ZooAgent], root: str | os.PathLike) -> list[Path]:
     """Writes agents under the Atari Zoo's names; files of other agents in `root` stay.
 
     Args:
-        models: The agents. The zoo's names do not contain the network, so each algorithm, game and run may have only
+        agents: The agents. The zoo's names do not contain the network, so each algorithm, game and run may have only
             one network.
         root: The folder of the zoo.
 
@@ -49,62 +48,51 @@ def export_zoo(models: Iterable[ZooModel], root: str | os.PathLike) -> list[Path
         NeurozooError: There are no agents, two would have the same name, `root` has an agent of that name with another
             network, or a file is missing or damaged.
     """
-    models = list(models)
-    if not models:
+    agents = list(agents)
+    if not agents:
         raise NeurozooError("There is no frozen agent to export. Freeze one, or list what there is: zoo list.")
-    places: dict[Path, ZooModel] = {}
-    runs: dict[tuple, ZooModel] = {}
-    for model in models:
-        graph = _folder(model, root) / f"model{model.run}_{model.tag}.pb"
-        first = runs.setdefault((model.algo, model.game, model.run), model)
-        if graph in places or first.model != model.model:
+    places: dict[Path, ZooAgent] = {}
+    runs: dict[tuple, ZooAgent] = {}
+    for agent in agents:
+        graph = Path(root, agent.algo, gym_id(agent.game), f"model{agent.run}_{agent.tag}.pb")
+        first = runs.setdefault((agent.algo, agent.game, agent.run), agent)
+        if graph in places or first.model != agent.model:
             raise NeurozooError(
-                f"{places.get(graph, first).title} and {model.title} would both be model{model.run} of {model.game}, "
+                f"{places.get(graph, first).title} and {agent.title} would both be model{agent.run} of {agent.game}, "
                 "because the Atari Zoo's names do not contain the network. Export one network at a time (--model), "
                 "each into a root of its own."
             )
-        places[graph] = model
-    for model in models:
-        frozen = open_frozen(model.frozen)
+        places[graph] = agent
+    for agent in agents:
+        frozen = open_frozen(agent.frozen)
         if frozen.layers[-1].node and not (frozen.folder / GRAPH_FILE).exists():
-            tag = "" if model.tag == FINAL else f" --tag {model.tag}"
+            tag = "" if agent.tag == FINAL else f" --tag {agent.tag}"
             raise NeurozooError(
-                f"{model.title} was frozen without its graph, which the Atari Zoo needs. Make it: python -m neurozoo "
-                f"freeze {model.folder}{tag} --forms graph"
+                f"{agent.title} was frozen without its graph, which the Atari Zoo needs. Make it: python -m neurozoo "
+                f"freeze {agent.folder}{tag} --forms graph"
             )
-    present = {identity: _read_index(model, root) for identity, model in runs.items()}
+    present = {identity: _read_index(agent, root) for identity, agent in runs.items()}
     files = []
-    for graph, model in places.items():
-        files += _export_model(model, graph)
-    for identity, model in runs.items():
-        tags = [m for m in models if (m.algo, m.game, m.run) == identity]
-        files += _export_run(model, tags, root, present=present[identity])
+    for graph, agent in places.items():
+        with written_whole(graph) as temporary:
+            temporary.write_bytes(zoo_graph(open_frozen(agent.frozen)).SerializeToString(deterministic=True))
+        files.append(graph)
+        if (rollout := agent.place / "rollout.npz").exists():
+            files.append(graph.with_name(f"{graph.stem}_rollout.npz"))
+            copy_file(rollout, files[-1])
+    for identity, agent in runs.items():
+        tags = [m for m in agents if (m.algo, m.game, m.run) == identity]
+        files += _export_run(agent, tags, root, present=present[identity])
     return files
 
 
-def _folder(model: ZooModel, root: str | os.PathLike) -> Path:
-    return Path(root, model.algo, gym_id(model.game))
+def _index(agent: ZooAgent, root: str | os.PathLike) -> Path:
+    return Path(root, agent.algo, "checkpoints", f"{gym_id(agent.game)}_{agent.run}.json")
 
 
-def _export_model(model: ZooModel, graph: Path) -> list[Path]:
-    files = [graph]
-    definition = zoo_graph(open_frozen(model.frozen))
-    with written_whole(graph) as temporary:
-        temporary.write_bytes(definition.SerializeToString(deterministic=True))
-    rollout = model.place / "rollout.npz"
-    if rollout.exists():
-        files.append(graph.with_name(f"{graph.stem}_rollout.npz"))
-        copy_file(rollout, files[-1])
-    return files
-
-
-def _index(model: ZooModel, root: str | os.PathLike) -> Path:
-    return Path(root, model.algo, "checkpoints", f"{gym_id(model.game)}_{model.run}.json")
-
-
-def _read_index(model: ZooModel, root: str | os.PathLike) -> dict[str, dict]:
+def _read_index(agent: ZooAgent, root: str | os.PathLike) -> dict[str, dict]:
     """Returns the index entries of earlier exports of a run, after checking that they are of the same network."""
-    path = _index(model, root)
+    path = _index(agent, root)
     try:
         with open_text(path) as file:
             entries = {str(entry["criteria"]): dict(entry) for entry in parse_json(file.read())}
@@ -114,9 +102,9 @@ def _read_index(model: ZooModel, root: str | os.PathLike) -> dict[str, dict]:
         reason = f"{type(error).__name__}: {error}"[:200]
         raise NeurozooError(f"{path} is not an index of tags ({reason}). Delete it, or give another ROOT.") from error
     for entry in entries.values():
-        if entry.get("network") != model.model:
+        if entry.get("network") != agent.model:
             raise NeurozooError(
-                f"{path} should list tags of the network {model.model!r}, but lists {entry['criteria']} of "
+                f"{path} should list tags of the network {agent.model!r}, but lists {entry['criteria']} of "
                 f"{entry.get('network', 'a network that it does not name')!r}. The Atari Zoo's names do not contain "
                 f"the network, so each network needs a root of its own. Give another ROOT than {root}."
             )
@@ -124,9 +112,9 @@ def _read_index(model: ZooModel, root: str | os.PathLike) -> dict[str, dict]:
 
 
 def _export_run(
-    model: ZooModel, tags: list[ZooModel], root: str | os.PathLike, *, present: Mapping[str, dict]
+    agent: ZooAgent, tags: list[ZooAgent], root: str | os.PathLike, *, present: Mapping[str, dict]
 ) -> list[Path]:
-    files = [_index(model, root)]
+    files = [_index(agent, root)]
     entries = {
         each.tag: {
             "criteria": each.tag,
@@ -138,7 +126,7 @@ def _export_run(
     }
     merged = {**present, **entries}
     write_json(files[0], [merged[tag] for tag in sorted(merged, key=lambda tag: (tag != FINAL, tag))])
-    log = model.folder / "log.jsonl"
+    log = agent.folder / "log.jsonl"
     if log.exists():  # an imported agent has none
         files.append(files[0].with_name(f"{files[0].stem}_log.json"))
         write_json(files[1], [_log_entry(record) for record in iter_log(log)])

@@ -6,15 +6,15 @@
 import errno
 import math
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from neurozoo import __version__
-from neurozoo.agents.agent import read_agent
 from neurozoo.agents.checkpoint import Checkpoint, check_finite, read_checkpoint, read_facts
 from neurozoo.agents.freeze_keras import (
     CHECKED_STEPS,
@@ -30,14 +30,14 @@ from neurozoo.agents.frozen import (
     SAVED_MODEL,
     observation_range,
     open_frozen,
-    to_json,
 )
 from neurozoo.agents.frozen_check import check_same_actions
-from neurozoo.agents.generation_reports import generation_folder, report_of
+from neurozoo.agents.generation_reports import generation_folder, reports_of
 from neurozoo.agents.graph import INPUT_NODE, build_graph, layer_record
+from neurozoo.agents.playable_agent import check_same_run, read_agent
 from neurozoo.agents.tagged_agents import tag_folder, tagged_agent
 from neurozoo.agents.tags import snapshot_path
-from neurozoo.environments.layouts import AnyLayout, keras_layout_of, layout_of
+from neurozoo.environments.layouts import AnyLayout, layout_of
 from neurozoo.environments.observations import ObservationShape, observation_shape
 from neurozoo.environments.protocols import has_continuous_outputs, output_names
 from neurozoo.errors import NeurozooError
@@ -65,6 +65,7 @@ _PARTS = (
     f"{SAVED_MODEL}/variables", f"{SAVED_MODEL}/variables/variables.*",
 )  # fmt: skip
 SCORES = ("validation_score", "test_score", "test_episodes", "iteration", "frames")  # of genome.json
+NO_FACTS: Mapping[str, Any] = MappingProxyType({})
 CHECKED_FRAMES = 10_000  # longest episode for the check: 2,500 steps of an Atari game
 CHECKED_BYTES = 2**27  # largest size of its observations: 128 MB
 
@@ -114,15 +115,13 @@ def freeze_run(
         checkpoint, genome, folder, scores = _snapshot_agent(run_dir, snapshot)
     else:
         checkpoint, genome, folder, scores = _run_agent(run_dir, noise or "", generation)
-    moment: dict[str, Any] = {
-        "scores": scores, "generation": generation, "tag": tag, "snapshot": snapshot, "forms": forms
-    }  # fmt: skip
-    if isinstance(checkpoint.layout, KerasLayout):
-        check = freeze_policy(checkpoint, folder, **moment)
-    elif ops is None or noise is None:
-        raise NeurozooError(f"Freezing {run_dir} needs the op and the noise table. Build them: make foundations")
-    else:
-        check = freeze(checkpoint, folder, trace=_played(checkpoint, genome, ops=ops, noise=noise), **moment)
+    trace = None
+    if isinstance(checkpoint.layout, Layout):
+        if ops is None or noise is None:
+            raise NeurozooError(f"Freezing {run_dir} needs the op and the noise table. Build them: make foundations")
+        trace = _played(checkpoint, genome, ops=ops, noise=noise)
+    moment = {"generation": generation, "tag": tag, "snapshot": snapshot}
+    check = freeze(checkpoint, folder, trace=trace, scores=scores, moment=moment, forms=forms)
     if log is not None:
         write_text(log, f"{folder}: same actions in {check['steps']} steps, {check['ties']} ties\n")
     return check
@@ -147,16 +146,12 @@ def _run_agent(
 ) -> tuple[Checkpoint, Genome, Path, dict]:
     checkpoint = read_checkpoint(run_dir / "checkpoint.npz")
     agent = read_agent(run_dir)
-    if (agent.game, agent.model) != (checkpoint.game, checkpoint.model):
-        raise NeurozooError(
-            f"{run_dir} holds a genome for {agent.game}/{agent.model}, but weights for "
-            f"{checkpoint.game}/{checkpoint.model}. Copy both files from the same run, or train it again."
-        )
+    check_same_run(run_dir, agent, checkpoint)
     if generation is None:
         genome, folder = agent.genome, run_dir / "frozen"
         scores: dict[str, Any] = read_run_result(run_dir)
     else:
-        report = report_of(run_dir, generation)
+        (report,) = reports_of(run_dir, [generation])
         genome, folder = report.genome, generation_folder(run_dir, generation) / "frozen"
         layout = layout_of(checkpoint.game, checkpoint.model, checkpoint.protocol)
         theta = decode(genome, noise=open_noise_table(noise, verify=False), layout=layout)
@@ -182,71 +177,27 @@ def _played(checkpoint: Checkpoint, genome: Genome, *, ops: str | os.PathLike, n
     )
 
 
-def freeze_policy(
-    checkpoint: Checkpoint,
-    folder: str | os.PathLike,
-    *,
-    scores: dict | None = None,
-    generation: int | None = None,
-    tag: str | None = None,
-    snapshot: int | None = None,
-    forms: Collection[str] = FORMS,
-    steps: int = CHECKED_STEPS,
-) -> dict[str, int]:
-    """Writes a frozen model of a Keras network, and checks on an episode that it computes what the trained agent does.
-
-    Args:
-        checkpoint: The agent.
-        folder: The folder to write. It appears complete or not at all, and replaces an older frozen model.
-        scores: See `freeze`.
-        generation: See `freeze`.
-        tag: See `freeze`.
-        snapshot: See `freeze`.
-        forms: See `freeze`.
-        steps: Longest episode for the check, in steps.
-
-    Returns:
-        `steps` that were compared, and `ties`, which are 0.
-
-    Raises:
-        NeurozooError: As `freeze`.
-    """
-    layout = keras_layout_of(checkpoint.game, checkpoint.model, checkpoint.protocol)
-    theta = _checked_theta(checkpoint, layout)
-    record = {**_describe(checkpoint, layout, scores or {}), "generation": generation, "tag": tag, "snapshot": snapshot}
-    with folder_written_whole(folder, parts=_PARTS) as new:
-        model = layout.keras_model(theta)
-        model.save(new / KERAS_FILE)
-        _save_served(model, serving_step(model), new / SAVED_MODEL)
-        write_json(new / RECORD_FILE, record)
-        trace = play_policy(checkpoint, layout, steps=steps)
-        record["check"] = check_same_outputs(open_frozen(new), trace)
-        _keep_forms(new, record, forms)
-    return record["check"]
-
-
 def freeze(
     checkpoint: Checkpoint,
     folder: str | os.PathLike,
     *,
-    trace: Trace,
-    scores: dict | None = None,
-    generation: int | None = None,
-    tag: str | None = None,
-    snapshot: int | None = None,
+    trace: Trace | None = None,
+    scores: Mapping[str, Any] = NO_FACTS,
+    moment: Mapping[str, int | str | None] = NO_FACTS,
     forms: Collection[str] = FORMS,
+    steps: int = CHECKED_STEPS,
 ) -> dict[str, int]:
-    """Writes a frozen model, and checks on a recorded episode that it acts like the trained agent.
+    """Writes a frozen model, and checks on an episode that it acts like the trained agent.
 
     Args:
         checkpoint: The agent: weights, game, network, protocol.
         folder: The folder to write. It appears complete or not at all, and replaces an older frozen model.
-        trace: An episode of this agent, recorded by the engine that trained it.
-        scores: Optional facts of `genome.json`, which `model.json` repeats.
-        generation: Generation of the weights; None for the run's result.
-        tag: Tag of the weights; None for the run's result.
-        snapshot: Frames after which the weights were kept; None for the run's result.
+        trace: An episode of this agent, recorded by the engine that trained it. Keras networks need none: they play
+            one here, of which all outputs are compared.
+        scores: Facts of `genome.json`, of which `model.json` repeats `SCORES`.
+        moment: `generation`, `tag` or `snapshot` that the weights are from; none for the run's result.
         forms: Which of `FORMS` to keep besides the Keras model; all of them are made and checked.
+        steps: Longest episode that a Keras network plays, in steps.
 
     Returns:
         `steps` that were compared, and `ties` among them in which a form took the other of two equal actions.
@@ -255,18 +206,28 @@ def freeze(
         NeurozooError: The weights do not fit the network or are not finite, a form acts differently from the trace,
             or the folder holds other files or cannot be written. In all these cases nothing is written.
     """
-    layout = layout_of(checkpoint.game, checkpoint.model, checkpoint.protocol)
+    layout = checkpoint.layout
     theta = _checked_theta(checkpoint, layout)
-    reference = {} if checkpoint.reference is None else {"reference": checkpoint.reference}
-    record = {**_describe(checkpoint, layout, scores or {}), "generation": generation, "tag": tag, "snapshot": snapshot}
+    record = {**_describe(checkpoint, layout, scores), "generation": None, "tag": None, "snapshot": None, **moment}
     with folder_written_whole(folder, parts=_PARTS) as new:
-        model = layout.keras_model(theta, **reference)
+        if isinstance(layout, KerasLayout):
+            model = layout.keras_model(theta)
+            signatures = serving_step(model)
+        else:
+            reference = {} if checkpoint.reference is None else {"reference": checkpoint.reference}
+            model = layout.keras_model(theta, **reference)
+            signatures = _serving(model, layout)
+            graph = build_graph(layout, theta, scope=checkpoint.algo, **reference)
         model.save(new / KERAS_FILE)
-        _save_served(model, _serving(model, layout), new / SAVED_MODEL)
-        graph = build_graph(layout, theta, scope=checkpoint.algo, **reference)
-        (new / GRAPH_FILE).write_bytes(graph.SerializeToString(deterministic=True))
+        _save_served(model, signatures, new / SAVED_MODEL)
+        if isinstance(layout, Layout):
+            (new / GRAPH_FILE).write_bytes(graph.SerializeToString(deterministic=True))
         write_json(new / RECORD_FILE, record)
-        record["check"] = check_same_actions(new, trace)
+        if isinstance(layout, KerasLayout):
+            record["check"] = check_same_outputs(open_frozen(new), play_policy(checkpoint, layout, steps=steps))
+        else:
+            assert trace is not None  # the agents of chains are played by the op, or by the graph that they come from
+            record["check"] = check_same_actions(new, trace)
         _keep_forms(new, record, forms)
     return record["check"]
 
@@ -302,7 +263,7 @@ def _checked_theta(checkpoint: Checkpoint, layout: AnyLayout) -> np.ndarray:
     return theta
 
 
-def _describe(checkpoint: Checkpoint, layout: AnyLayout, scores: dict) -> dict:
+def _describe(checkpoint: Checkpoint, layout: AnyLayout, scores: Mapping) -> dict:
     import keras
     import tensorflow as tf
 
@@ -337,7 +298,7 @@ def _describe(checkpoint: Checkpoint, layout: AnyLayout, scores: dict) -> dict:
             "meaning": _meaning(shape),
         },
         **(describe_history(layout) if isinstance(layout, KerasLayout) else {}),
-        "layers": [to_json(layer_record(placed, None if is_keras else checkpoint.algo)) for placed in layout.layers],
+        "layers": [asdict(layer_record(placed, None if is_keras else checkpoint.algo)) for placed in layout.layers],
         "files": forms,
         "scores": {key: scores[key] for key in SCORES if key in scores},
         "versions": {"neurozoo": __version__, "tensorflow": tf.__version__, "keras": keras.__version__},

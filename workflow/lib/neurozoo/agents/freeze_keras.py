@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from neurozoo.agents.checkpoint import Checkpoint
-from neurozoo.agents.frozen import KERAS_FILE, REMEDY, SAVED_MODEL, FrozenModel, first_line
+from neurozoo.agents.frozen import KERAS_FILE, REMEDY, SAVED_MODEL, FrozenModel
 from neurozoo.agents.policies import ACTION_RULES, NetworkOutputs, PolicyInputs, State
 from neurozoo.environments import make_world
 from neurozoo.errors import NeurozooError
@@ -62,13 +62,7 @@ def serving_step(model: "keras.Model") -> dict:
 
 
 def play_policy(checkpoint: Checkpoint, layout: KerasLayout, *, steps: int) -> PolicyTrace:
-    """Plays an episode with the trained agent, by its own action rule.
-
-    Args:
-        checkpoint: The agent.
-        layout: Its network.
-        steps: Most steps to play.
-    """
+    """Plays an episode of at most `steps` steps with the trained agent, by its own action rule."""
     import tensorflow as tf
 
     model = layout.keras_model(checkpoint.theta)
@@ -110,16 +104,9 @@ def check_same_outputs(frozen: FrozenModel, trace: PolicyTrace) -> dict[str, int
 
     model = frozen.load_keras()
     names = [each.name for each in model.inputs]
-    try:
-        served = tf.saved_model.load(str(frozen.folder / SAVED_MODEL))
-        signature = served.signatures["serving_default"]
-    except (OSError, KeyError, ValueError) as error:
-        raise NeurozooError(
-            f"{frozen.folder / SAVED_MODEL} is missing or not a SavedModel ({first_line(error)}). {REMEDY}"
-        ) from error
     keys = ["logits", BASELINE, *(f"new_{name}" for name in MEMORY[: len(frozen.state_shapes)])]
     tensors = list(map(tf.constant, trace.inputs))
-    said = signature(**dict(zip(names, tensors, strict=True)))
+    said = frozen.load_served()(**dict(zip(names, tensors, strict=True)))
     forms = {KERAS_FILE: model(tensors, training=False), SAVED_MODEL: [said[key] for key in keys]}
     for form, outputs in forms.items():
         for key, found, expected in zip(keys, outputs, trace.outputs, strict=True):

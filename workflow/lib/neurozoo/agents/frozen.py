@@ -9,7 +9,8 @@ import contextlib
 import math
 import os
 import zipfile
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any
@@ -156,6 +157,23 @@ class FrozenModel:
             )
         return model
 
+    def load_served(self) -> Callable:
+        """Loads the signature of `saved_model/`: from inputs by name to tensors by name.
+
+        Raises:
+            NeurozooError: The folder is missing or damaged.
+        """
+        import tensorflow as tf
+
+        path = self.folder / SAVED_MODEL
+        try:
+            loaded = tf.saved_model.load(str(path))
+            signature = loaded.signatures["serving_default"]
+        except (OSError, KeyError, ValueError) as error:
+            raise NeurozooError(f"{path} is missing or not a SavedModel ({first_line(error)}). {REMEDY}") from error
+        signature.owner = loaded  # its variables live as long as this object
+        return signature
+
     def activations_model(self, layers: list[str]) -> "keras.Model":
         """Returns the model with a list of outputs: the activations of the named layers, in the given order.
 
@@ -275,7 +293,7 @@ def open_frozen(folder: str | os.PathLike) -> FrozenModel:
             generation=_typed(record.get("generation"), int, NoneType),
             snapshot=_typed(record.get("snapshot"), int, NoneType),
             tag=_typed(record.get("tag"), str, NoneType),
-            action_rule=_known_rule(record.get("policy", "greedy")),
+            action_rule=record.get("policy", "greedy"),
             has_history="memory" in record,
             state_shapes=tuple(_shape(part["shape"]) for part in _typed(record.get("memory", []), list)),
         )
@@ -284,6 +302,10 @@ def open_frozen(folder: str | os.PathLike) -> FrozenModel:
     except (KeyError, TypeError, ValueError, NeurozooError) as error:
         reason = f"{type(error).__name__}: {error}"[:300]
         raise NeurozooError(f"{path} is incomplete or damaged ({reason}). {REMEDY}") from error
+    if frozen.action_rule not in [*ACTION_RULES]:
+        raise NeurozooError(
+            f"{path} is damaged: the policy {frozen.action_rule!r} is none of {', '.join(ACTION_RULES)}. {REMEDY}"
+        )
     if not frozen.layers or not frozen.actions:
         raise NeurozooError(f"{path} should name at least one layer and one action, but names none. {REMEDY}")
     return frozen
@@ -332,26 +354,11 @@ def _shape(value: object) -> tuple[int, ...]:
 
 def _layer(value: Any) -> LayerRecord:
     """Reads a layer's entry in `model.json`; `kind` and `activation` may be those of a later version."""
+    names = [field.name for field in fields(LayerRecord) if field.name != "shape"]
     record: dict[str, Any] = {
-        name: _typed(_typed(value, dict)[name], int if name == "cycles" else str)
-        for name in _LAYER_KEYS
-        if name != "shape"
+        name: _typed(_typed(value, dict)[name], int if name == "cycles" else str) for name in names
     }
     if len(shape := _shape(value["shape"])) not in (1, 3):
         raise ValueError(f"the shape {list(shape)} of an activation should be [units] or [height, width, channels]")
     plain_name(record["name"])  # it becomes part of the names of files
     return LayerRecord(**record, shape=shape)
-
-
-def _known_rule(name: object) -> str:
-    if name not in ACTION_RULES:
-        raise ValueError(f"the policy {name!r} is none of {', '.join(ACTION_RULES)}")
-    return str(name)
-
-
-_LAYER_KEYS = tuple(field.name for field in fields(LayerRecord))
-
-
-def to_json(layer: LayerRecord) -> dict:
-    """Returns a layer's entry in `model.json`."""
-    return {**asdict(layer), "shape": list(layer.shape)}

@@ -1,12 +1,11 @@
 """Checks that all forms of a frozen model act as the agent did in a recorded episode."""
 
 import os
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import numpy as np
 
-from neurozoo.agents.frozen import GRAPH_FILE, KERAS_FILE, REMEDY, SAVED_MODEL, first_line, open_frozen
+from neurozoo.agents.frozen import GRAPH_FILE, KERAS_FILE, SAVED_MODEL, open_frozen
 from neurozoo.agents.graph import load_graph
 from neurozoo.environments.observations import ObservationShape
 from neurozoo.errors import NeurozooError
@@ -37,18 +36,16 @@ def check_same_actions(folder: str | os.PathLike, trace: Trace) -> dict[str, int
         NeurozooError: A form chose another action in a step that is not a tie, or its continuous outputs differ by more
             than 1e-4 of the largest. The message names the step.
     """
+    import tensorflow as tf
+
     frozen = open_frozen(folder)
-    keras_model = frozen.load_keras()
+    keras_model, served = frozen.load_keras(), frozen.load_served()
     forms = {
         KERAS_FILE: lambda batch: keras_model(batch, training=False).numpy(),
-        SAVED_MODEL: _load_saved_model(frozen.folder / SAVED_MODEL),
+        SAVED_MODEL: lambda batch: served(observation=tf.constant(batch))["logits"].numpy(),
         GRAPH_FILE: load_graph(frozen, frozen.folder / GRAPH_FILE),
     }
     steps = len(trace.actions)
-    if steps == 0:
-        raise NeurozooError(
-            "The recorded episode is empty, so the frozen model cannot be checked. Record a longer one."
-        )
     is_tie = _ties(trace.logits) if not frozen.is_continuous else np.zeros(steps, bool)
     tied = np.zeros(steps, bool)
     for name, outputs_of in forms.items():
@@ -99,18 +96,3 @@ def stacked(planes: np.ndarray, chunk: int, shape: ObservationShape) -> Iterator
     for start in range(0, len(planes), chunk):
         stop = min(start + chunk, len(planes))
         yield np.concatenate([padded[start + age : stop + age] for age in range(stack)], axis=-1)
-
-
-def _load_saved_model(path: Path) -> Callable[[np.ndarray], np.ndarray]:
-    import tensorflow as tf
-
-    try:
-        loaded = tf.saved_model.load(str(path))
-        signature = loaded.signatures["serving_default"]
-    except (OSError, KeyError, ValueError) as error:
-        raise NeurozooError(f"{path} is missing or not a SavedModel ({first_line(error)}). {REMEDY}") from error
-
-    def outputs_of(observations: np.ndarray, loaded=loaded) -> np.ndarray:
-        return signature(observation=tf.constant(observations))["logits"].numpy()
-
-    return outputs_of

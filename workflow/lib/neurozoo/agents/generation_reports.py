@@ -1,7 +1,7 @@
 """Reads the elite genome and scores of each generation from a run's log."""
 
 import os
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType
@@ -92,43 +92,24 @@ def read_reports(run_dir: str | os.PathLike, *, genomes_of: Container[int] = ())
     return reports
 
 
-def report_of(run_dir: str | os.PathLike, generation: int) -> GenerationElite:
-    """Returns the report of one generation.
-
-    Args:
-        run_dir: The run's folder.
-        generation: Number of the generation, from 1.
-
-    Raises:
-        NeurozooError: There is no such generation, or its report has no genome.
-    """
-    return reports_of(run_dir, [generation])[0]
-
-
 def reports_of(run_dir: str | os.PathLike, generations: Sequence[int]) -> list[GenerationElite]:
-    """Returns the reports of some generations, in one pass through the log.
-
-    Args:
-        run_dir: The run's folder.
-        generations: Their numbers, from 1.
+    """Returns the reports of some generations, by their numbers from 1, in one pass through the log.
 
     Raises:
         NeurozooError: There is no such generation, or its report has no genome.
     """
-    reports = read_reports(run_dir, genomes_of=frozenset(generations))
-    return [_elite(run_dir, generation, reports) for generation in generations]
-
-
-def _elite(run_dir: str | os.PathLike, generation: int, reports: Mapping[int, dict]) -> GenerationElite:
-    if generation not in reports:
-        known = f"{min(reports)} to {max(reports)}" if reports else "none"
-        raise NeurozooError(f"{run_dir} has no generation {generation}. Its generations: {known}.")
-    record = reports[generation]
-    if not record[HAS_GENOME]:
-        raise NeurozooError(
-            f"The log of {run_dir} has no genome for generation {generation}: only the genetic algorithms and random "
-            "search log one in every report. Leave out the generation to freeze the run's result."
-        )
-    scores = {ours: record[theirs] for ours, theirs in SCORES.items() if theirs in record}
-    with naming(f"The log of {run_dir}"):
-        return GenerationElite(generation, Genome.from_json(record[ELITE_GENOME]), scores)
+    reports, elites = read_reports(run_dir, genomes_of=frozenset(generations)), []
+    for generation in generations:
+        if generation not in reports:
+            known = f"{min(reports)} to {max(reports)}"
+            raise NeurozooError(f"{run_dir} has no generation {generation}. Its generations: {known}.")
+        record = reports[generation]
+        if not record[HAS_GENOME]:
+            raise NeurozooError(
+                f"The log of {run_dir} has no genome for generation {generation}: only the genetic algorithms and "
+                "random search log one in every report. Leave out the generation to freeze the run's result."
+            )
+        scores = {ours: record[theirs] for ours, theirs in SCORES.items() if theirs in record}
+        with naming(f"The log of {run_dir}"):
+            elites.append(GenerationElite(generation, Genome.from_json(record[ELITE_GENOME]), scores))
+    return elites

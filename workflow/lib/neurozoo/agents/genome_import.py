@@ -8,11 +8,17 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Unpack, get_args
 
-from neurozoo.agents.agent import chosen_protocol, weights_of_seeds
-from neurozoo.agents.agent_folder import choose_folder, imported_checkpoint, write_imported
 from neurozoo.agents.checkpoint import check_reference
+from neurozoo.agents.imported_run import (
+    ImportChoices,
+    choose_folder,
+    imported_checkpoint,
+    imported_protocol,
+    write_imported,
+)
+from neurozoo.agents.playable_agent import weights_of_seeds
 from neurozoo.environments.games import check_game
 from neurozoo.environments.layouts import layout_of
 from neurozoo.environments.protocols import Protocol, output_names
@@ -26,7 +32,6 @@ from neurozoo.networks.description import Layout
 from neurozoo.records.elite_lines import MARK, last_elite
 
 MOST_BYTES = 2**26  # largest file: a genome of a million mutations takes about 20 MB
-FORMATS = ("auto", "genome", "seeds")
 Format = Literal["auto", "genome", "seeds"]
 
 EXPECTED = (
@@ -109,32 +114,16 @@ def import_genome(
     source: str | os.PathLike,
     *,
     noise: str | os.PathLike,
-    game: str | None = None,
-    model: str | None = None,
-    run: int = 1,
-    protocol: str | None = None,
-    action_set: str | None = None,
-    observation: str | None = None,
-    start_state: str | None = None,
     format: Format = "auto",
-    runs: str | os.PathLike = "results/runs",
-    run_dir: str | os.PathLike | None = None,
+    **choices: Unpack[ImportChoices],
 ) -> Path:
     """Imports a published genome as a run's folder.
 
     Args:
         source: A file or the text itself, in one of the forms that `parse_genome` reads.
         noise: The noise table; not opened for seeds.
-        game: Game id; optional if the source names it.
-        model: Network, by our name or the published one; optional if the source names it.
-        run: Number of the run.
-        protocol: Protocol name; None for the one in the source, or else the network's or game's default.
-        action_set: As in `protocol_of`.
-        observation: As in `protocol_of`.
-        start_state: As in `protocol_of`.
         format: What a flat list of numbers means: `seeds`, a `genome`, or `auto`: seeds if the network is `cshenton`.
-        runs: Folder of all runs.
-        run_dir: Folder of this run; None for `runs`/imported/GAME/MODEL/RUN.
+        **choices: See `ImportChoices`.
 
     Returns:
         The folder, with `config.yaml`, `genome.json` and `checkpoint.npz`.
@@ -143,17 +132,17 @@ def import_genome(
         NeurozooError: The source is not a genome, does not fit the noise table, the game or the network, or the
             folder holds another agent.
     """
-    if format not in FORMATS:
-        raise unknown_name("format", format, FORMATS)
+    if format not in get_args(Format):
+        raise unknown_name("format", format, get_args(Format))
+    run, model = choices.get("run", 1), choices.get("model")
     if isinstance(run, bool) or not isinstance(run, int) or run < 1:
         raise NeurozooError(f"The run should be a whole number from 1, but is {run!r}.")
     name = get_network(model).name if model is not None else None
     text = read_text(source)
     with naming("The genome" if text == os.fspath(source) else source):
         parsed = parse_genome(text, seeds=format == "seeds" or (format == "auto" and name == CSHENTON))
-        record = _merged(parsed, game=game, model=name)
-        choices = {"action_set": action_set, "observation": observation, "start_state": start_state}
-        played = chosen_protocol(record, protocol, choices)
+        record = _merged(parsed, game=choices.get("game"), model=name)
+        played = imported_protocol(record, choices)
         layout = layout_of(record.game, record.model, played)
         _check_fit(record, parsed, played, layout)
         if record.seeds is not None:
@@ -164,7 +153,7 @@ def import_genome(
         check_reference(None, layout, source="The genome")
 
     checkpoint = imported_checkpoint(theta, layout, game=record.game, run=run, protocol=played)
-    folder = choose_folder(checkpoint, runs=runs, run_dir=run_dir)
+    folder = choose_folder(checkpoint, choices)
     origin = parsed.get("source") if isinstance(parsed, Mapping) else None
     solution: dict[str, Any] = {"genome": None if record.genome is None else record.genome.to_json()}
     if record.seeds is not None:

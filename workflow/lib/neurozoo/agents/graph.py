@@ -127,14 +127,7 @@ def _cycles(placed: PlacedLayer, value, weights, own: dict[str, np.ndarray]):
 
 
 def load_graph(frozen: FrozenModel, path: Path) -> Callable[[np.ndarray], np.ndarray]:
-    """Opens a frozen graph as a function from observations to outputs.
-
-    Args:
-        frozen: The frozen model, which names the output node.
-        path: The GraphDef file.
-
-    Returns:
-        A function from float32, shape (batch, height, width, channels), to float32, shape (batch, outputs).
+    """Opens a frozen graph as a function from observations, (batch, height, width, channels), to (batch, outputs).
 
     Raises:
         NeurozooError: The file is missing, damaged, or lacks a node.

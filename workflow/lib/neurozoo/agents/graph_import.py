@@ -5,14 +5,15 @@ import re
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 
-from neurozoo.agents.agent_folder import choose_folder, imported_checkpoint, write_imported
 from neurozoo.agents.checkpoint import Checkpoint
 from neurozoo.agents.freeze import freeze
 from neurozoo.agents.frozen_check import stacked
 from neurozoo.agents.graph_reader import GraphReader, ReadLayer, read_graph
+from neurozoo.agents.imported_run import ImportChoices, choose_folder, imported_checkpoint, write_imported
 from neurozoo.agents.zoo_names import game_of
 from neurozoo.environments import make_world
 from neurozoo.environments.games import check_game
@@ -60,32 +61,14 @@ FORMS = (
 )
 
 
-def import_graph(
-    source: str | os.PathLike,
-    *,
-    game: str | None = None,
-    model: str | None = None,
-    run: int | None = None,
-    protocol: str | None = None,
-    action_set: str | None = None,
-    observation: str | None = None,
-    start_state: str | None = None,
-    runs: str | os.PathLike = "results/runs",
-    run_dir: str | os.PathLike | None = None,
-) -> Path:
+def import_graph(source: str | os.PathLike, **choices: Unpack[ImportChoices]) -> Path:
     """Imports a frozen graph as a run's folder, and checks on an episode that the new agent acts like the graph.
 
     Args:
         source: The `.pb`; its node names decide which of `FORMS` it has.
-        game: Game id; None takes it from the name of the file's folder, such as `SeaquestNoFrameskip-v4`.
-        model: Network name; None for the first of our networks that has these layers.
-        run: Number of the run; None takes it from a file name such as `model2_final.pb`, or else 1.
-        protocol: Protocol name; None for the one that graphs of this form were trained with.
-        action_set: As in `protocol_of`.
-        observation: As in `protocol_of`.
-        start_state: As in `protocol_of`.
-        runs: Folder of all runs.
-        run_dir: Folder of this run; None for `runs`/imported/GAME/MODEL/RUN.
+        **choices: See `ImportChoices`. What is left out comes from the file: the game from the name of its folder, such
+            as `SeaquestNoFrameskip-v4`, the run from a name such as `model2_final.pb`, or else 1, the network from the
+            layers, and the protocol from the form.
 
     Returns:
         The folder, with `config.yaml`, `genome.json`, `checkpoint.npz` and `frozen/`.
@@ -96,57 +79,31 @@ def import_graph(
     """
     path = Path(source)
     with naming(path):
-        return _import_graph(
-            path,
-            game=game,
-            model=model,
-            run=run,
-            protocol=protocol,
-            action_set=action_set,
-            observation=observation,
-            start_state=start_state,
-            runs=runs,
-            run_dir=run_dir,
+        definition = read_graph(path)
+        form, output_node = recognise(definition, path)
+        game = check_game(choices.get("game") or game_of(path.resolve().parent.name))
+        protocol = protocol_of(
+            game,
+            choices.get("protocol") or form.protocol,
+            action_set=choices.get("action_set") or form.action_set,
+            observation=choices.get("observation"),
+            start_state=choices.get("start_state"),
         )
+        reader = GraphReader(definition, input_node=form.input_node, output_node=output_node, source=path)
+        scale = 255.0 if reader.takes_bytes else form.scale
+        model, layers = choices.get("model"), reader.layers(scale=scale)
+        layout, theta = fitted(layers, game=game, model=model, protocol=protocol, source=path)
+        trace = play(reader, layout, game=game, protocol=protocol, scale=scale)
 
-
-def _import_graph(
-    path: Path,
-    *,
-    game: str | None,
-    model: str | None,
-    run: int | None,
-    protocol: str | None,
-    action_set: str | None,
-    observation: str | None,
-    start_state: str | None,
-    runs: str | os.PathLike,
-    run_dir: str | os.PathLike | None,
-) -> Path:
-    definition = read_graph(path)
-    form, output_node = recognise(definition, path)
-    game = check_game(game or game_of(path.resolve().parent.name))
-    played = protocol_of(
-        game,
-        protocol or form.protocol,
-        action_set=action_set or form.action_set,
-        observation=observation,
-        start_state=start_state,
-    )
-    reader = GraphReader(definition, input_node=form.input_node, output_node=output_node, source=path)
-    scale = 255.0 if reader.takes_bytes else form.scale
-    layout, theta = fitted(reader.layers(scale=scale), game=game, model=model, protocol=played, source=path)
-    trace = play(reader, layout, game=game, protocol=played, scale=scale)
-
-    named = re.fullmatch(r"model([1-9]\d*)(_.*)?\.pb", path.name)
-    run = run or (int(named[1]) if named else 1)
-    checkpoint = imported_checkpoint(theta, layout, game=game, run=run, protocol=played)
-    _check_same_outputs(checkpoint, trace, path)
-    folder = choose_folder(checkpoint, runs=runs, run_dir=run_dir)
-    freeze(checkpoint, folder / "frozen", trace=trace)  # first, because it may refuse
-    graph = {"graph": path.name, "sha256": sha256_of(path), "form": form.name, "output_node": output_node}
-    write_imported(folder, checkpoint, source=graph, solution={"genome": None})
-    return folder
+        named = re.fullmatch(r"model([1-9]\d*)(_.*)?\.pb", path.name)
+        run = choices.get("run") or (int(named[1]) if named else 1)
+        checkpoint = imported_checkpoint(theta, layout, game=game, run=run, protocol=protocol)
+        _check_same_outputs(checkpoint, trace, path)
+        folder = choose_folder(checkpoint, choices)
+        freeze(checkpoint, folder / "frozen", trace=trace)  # first, because it may refuse
+        graph = {"graph": path.name, "sha256": sha256_of(path), "form": form.name, "output_node": output_node}
+        write_imported(folder, checkpoint, source=graph, solution={"genome": None})
+        return folder
 
 
 def recognise(definition, source: str | os.PathLike) -> tuple[Form, str]:

@@ -29,12 +29,7 @@ _DAMAGE = (ValueError, TypeError, LookupError, ArithmeticError, MemoryError)
 
 
 class GraphValues:
-    """Computes the first outputs of the nodes of a graph.
-
-    Args:
-        nodes: The nodes by their names, with all inputs of each.
-        input_node: The node that takes the observations.
-        source: Name of the graph in error messages.
+    """Computes the first outputs of the nodes of a graph, given by their names with all inputs of each.
 
     Raises:
         NeurozooError: The graph has a cycle or too many nodes.
@@ -233,17 +228,9 @@ def _reshaped(values: GraphValues, node, inputs: _Inputs) -> np.ndarray:
     return inputs[0].reshape(_whole(inputs[1]))
 
 
-def _squeezed(values: GraphValues, node, inputs: _Inputs) -> np.ndarray:
-    return np.squeeze(inputs[0], tuple(node.attr["squeeze_dims"].list.i) or None)
-
-
-def _expanded(values: GraphValues, node, inputs: _Inputs) -> np.ndarray:
-    (axis,) = _whole(inputs[1])
-    return np.expand_dims(inputs[0], axis)
-
-
-def _transposed(values: GraphValues, node, inputs: _Inputs) -> np.ndarray:
-    return np.transpose(inputs[0], _whole(inputs[1]))
+def _view(function: Callable) -> Callable:
+    """Makes an operation of a function of the node and its inputs that takes no memory of its own."""
+    return lambda values, node, inputs: function(node, *inputs)
 
 
 def _cast(values: GraphValues, node, inputs: _Inputs) -> np.ndarray:
@@ -276,19 +263,13 @@ def _packed(values: GraphValues, node, inputs: _Inputs) -> np.ndarray:
     return np.stack(inputs, node.attr["axis"].i)
 
 
-def _sliced(values: GraphValues, node, inputs: _Inputs) -> np.ndarray:
-    value, begins, sizes = inputs[0], *map(_whole, inputs[1:])
-    places = zip(begins, sizes, value.shape, strict=True)
+def _sliced(node, value: np.ndarray, begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    places = zip(_whole(begins), _whole(sizes), value.shape, strict=True)
     return value[tuple(slice(begin, side if size == -1 else begin + size) for begin, size, side in places)]
 
 
-def _shape(values: GraphValues, node, inputs: _Inputs) -> np.ndarray:
-    return np.array(inputs[0].shape, _type(node, "out_type") if "out_type" in node.attr else np.int32)
-
-
-def _product(values: GraphValues, node, inputs: _Inputs) -> np.ndarray:
-    value, axes = inputs[0], tuple(_whole(inputs[1]))
-    return np.prod(value, axis=axes, keepdims=node.attr["keep_dims"].b, dtype=value.dtype)
+def _product(node, value: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    return np.prod(value, axis=tuple(_whole(axes)), keepdims=node.attr["keep_dims"].b, dtype=value.dtype)
 
 
 def _filled(values: GraphValues, node, inputs: _Inputs) -> np.ndarray:
@@ -317,10 +298,6 @@ def _gathered(values: GraphValues, node, inputs: _Inputs) -> np.ndarray:
         raise ValueError("places that are not whole numbers from 0")
     values.allow((places.size, value.size // max(1, value.shape[axis])), value.dtype)
     return np.take(value, places, axis)
-
-
-def _largest(values: GraphValues, node, inputs: _Inputs) -> np.ndarray:
-    return np.argmax(inputs[0], _whole(inputs[1])[0]).astype(np.int64)
 
 
 def _matrix_product(values: GraphValues, node, inputs: _Inputs) -> np.ndarray:
@@ -378,18 +355,17 @@ def _cut_into_patches(values: GraphValues, node, inputs: _Inputs) -> np.ndarray:
     return _patches(values, node, inputs[0], sides=sides[1:3])
 
 
-def _unchanged(values: GraphValues, node, inputs: _Inputs) -> np.ndarray:
-    (value,) = inputs
-    return value
-
-
 _OPERATIONS: dict[str, Callable[[GraphValues, Any, _Inputs], np.ndarray]] = {
     "Const": _constant,
-    "Identity": _unchanged, "StopGradient": _unchanged,
-    "Reshape": _reshaped, "Squeeze": _squeezed, "ExpandDims": _expanded, "Transpose": _transposed, "Cast": _cast,
-    "StridedSlice": _strided, "Slice": _sliced, "Pack": _packed, "ConcatV2": _joined, "Shape": _shape,
-    "Fill": _filled, "Range": _range, "Gather": _gathered, "GatherV2": _gathered, "Prod": _product,
-    "ArgMax": _largest,
+    "Identity": _view(lambda node, value: value), "StopGradient": _view(lambda node, value: value),
+    "Squeeze": _view(lambda node, value: np.squeeze(value, tuple(node.attr["squeeze_dims"].list.i) or None)),
+    "ExpandDims": _view(lambda node, value, axis: np.expand_dims(value, tuple(_whole(axis)))),
+    "Transpose": _view(lambda node, value, axes: np.transpose(value, _whole(axes))),
+    "Shape": _view(lambda node, x: np.array(x.shape, _type(node, "out_type") if "out_type" in node.attr else np.int32)),
+    "ArgMax": _view(lambda node, value, axis: np.argmax(value, _whole(axis)[0]).astype(np.int64)),
+    "Slice": _view(_sliced), "Prod": _view(_product),
+    "Reshape": _reshaped, "Cast": _cast, "StridedSlice": _strided, "Pack": _packed, "ConcatV2": _joined,
+    "Fill": _filled, "Range": _range, "Gather": _gathered, "GatherV2": _gathered,
     "Relu": _unary(lambda x: np.maximum(x, 0)), "Tanh": _unary(np.tanh), "Sqrt": _unary(np.sqrt),
     "Rsqrt": _unary(lambda x: 1 / np.sqrt(x)), "Square": _unary(np.square), "Neg": _unary(np.negative),
     "Add": _binary(np.add), "AddV2": _binary(np.add), "BiasAdd": _binary(np.add), "Sub": _binary(np.subtract),

@@ -68,15 +68,8 @@ def score_in_mazes(
     """Sends an agent into mazes that no training has seen, from endpoints that are as far apart as possible.
 
     Each episode counts, and begins in a direction of its own. Actions are drawn, as in training.
-
-    Args:
-        agent: `wall_follower`, or the file of a trained agent.
-        ops: The op library.
-        walls: Probabilities of a wall.
-        mazes: Number of mazes for each probability.
-        episodes: Number of episodes in each maze.
-        seed: Seed of mazes, directions and actions.
-        threads: Threads of the op; they do not change the scores.
+    `agent` is `wall_follower`, or the file of a trained agent; `mazes` and `episodes` count for each probability of
+    `walls` and for each maze. The number of threads does not change the scores.
 
     Returns:
         One entry per probability.

@@ -1,4 +1,4 @@
-"""Scores agents: plays test episodes of a genome, a run or a list of published seeds, and tabulates the results."""
+"""Scores agents: plays test episodes of a run or a list of published seeds, and tabulates the results."""
 
 import csv
 import os
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from neurozoo.agents.agent import read_agent
+from neurozoo.agents.playable_agent import PlayableAgent, read_agent
 from neurozoo.environments.episode_seeds import draw_seed
 from neurozoo.environments.games import action_names, check_game
 from neurozoo.environments.layouts import layout_of
@@ -38,12 +38,9 @@ class ScoredEpisode:
     frames: int
 
 
-def score_genome(
-    genome: Genome,
+def score_agent(
+    agent: PlayableAgent,
     *,
-    game: str,
-    model: str,
-    protocol: Protocol,
     episodes: int,
     ops: str | os.PathLike,
     noise: str | os.PathLike,
@@ -51,16 +48,12 @@ def score_genome(
     seed: int = 0,
     max_frames: int | None = None,
     threads: int = 1,
-    reference: np.ndarray | None = None,
     progress: Callable[[int, float], None] | None = None,
 ) -> list[ScoredEpisode]:
-    """Plays episodes of one genome.
+    """Plays episodes of one agent.
 
     Args:
-        genome: The genome.
-        game: Game id.
-        model: Network name.
-        protocol: How episodes are played.
+        agent: The agent.
         episodes: Number of episodes.
         ops: The op library.
         noise: The noise table.
@@ -68,7 +61,6 @@ def score_genome(
         seed: Seed of all random draws.
         max_frames: Longest episode; None for the protocol's limit.
         threads: Number of episodes played in parallel.
-        reference: Reference observations of virtual batch norm, see `Checkpoint`.
         progress: Called as episodes finish, with their number so far and their mean score.
 
     Returns:
@@ -83,24 +75,25 @@ def score_genome(
         raise NeurozooError(
             f"noops and seed should be at least 0, and max_frames at least 1, but are {noops}, {seed} and {max_frames}."
         )
+    game, protocol = agent.game, agent.protocol
     if noops and protocol.world != "atari":
         raise NeurozooError(f"{game!r} has no no-ops, which are for Atari games. Leave them out.")
     open_noise_table(noise)
-    layout = layout_of(check_game(game), model, protocol)
+    layout = layout_of(check_game(game), agent.model, protocol)
     starts: dict[int, Episode] = {}
     for number in range(episodes):
         random = generator((seed,), Purpose.EVALUATION, number)
         drawn = protocol.draw_noops(random)
         limit = protocol.max_frames if max_frames is None else max_frames
         seed_of_episode = draw_seed(random, Purpose.EVALUATION, protocol)
-        starts[number] = Episode(genome, drawn if noops is None else noops, seed_of_episode, limit)
+        starts[number] = Episode(agent.genome, drawn if noops is None else noops, seed_of_episode, limit)
     results: dict[int, EpisodeResult] = {}
     with make_evaluator(
         ops=ops, noise=noise, layout=layout, game=game, protocol=protocol, threads=threads
     ) as evaluator:
-        if reference is not None:
-            evaluator.set_reference(reference)
-        evaluator.pin([genome])
+        if agent.reference is not None:
+            evaluator.set_reference(agent.reference)
+        evaluator.pin([agent.genome])
         evaluator.submit(starts)
         while len(results) < episodes:
             results |= (news := evaluator.receive(timeout=1.0))
@@ -168,36 +161,13 @@ def evaluate_run(
     seed: int = 0,
     threads: int = 1,
 ) -> dict:
-    """Scores a run's result and writes a JSON file with the agent, a summary and every episode.
-
-    Args:
-        run_dir: The run's folder, or a `genome.json`.
-        output: The JSON file to write.
-        ops: The op library.
-        noise: The noise table.
-        episodes: Number of episodes.
-        seed: Seed of all random draws.
-        threads: Number of episodes played in parallel; it does not change the file.
-
-    Returns:
-        The content of the file.
+    """Scores a run's result, and returns and writes a JSON file with the agent, a summary and every episode.
 
     Raises:
-        NeurozooError: As `read_agent` and `score_genome`.
+        NeurozooError: As `read_agent` and `score_agent`.
     """
     agent = read_agent(run_dir)
-    played = score_genome(
-        agent.genome,
-        game=agent.game,
-        model=agent.model,
-        protocol=agent.protocol,
-        episodes=episodes,
-        ops=ops,
-        noise=noise,
-        seed=seed,
-        threads=threads,
-        reference=agent.reference,
-    )
+    played = score_agent(agent, episodes=episodes, ops=ops, noise=noise, seed=seed, threads=threads)
     record = {
         "game": agent.game,
         "model": agent.model,
@@ -238,11 +208,8 @@ def evaluate_policy(
     """
     game, protocol = game_of_id(game), get_protocol(CSHENTON_PROTOCOL)
     theta = decode_seeds(seeds, len(action_names(game, protocol.action_set)))
-    episodes = score_genome(
-        Genome(Weights.of(theta)),
-        game=game,
-        model=CSHENTON,
-        protocol=protocol,
+    episodes = score_agent(
+        PlayableAgent(Genome(Weights.of(theta)), game, CSHENTON, protocol),
         episodes=runs,
         ops=ops,
         noise=noise,

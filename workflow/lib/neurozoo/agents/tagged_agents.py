@@ -11,7 +11,7 @@ from pathlib import Path
 
 from neurozoo.agents.checkpoint import Checkpoint, read_checkpoint, read_facts
 from neurozoo.agents.frozen import RECORD_FILE
-from neurozoo.agents.generation_reports import HAS_GENOME, GenerationElite, read_reports, report_of
+from neurozoo.agents.generation_reports import HAS_GENOME, GenerationElite, read_reports, reports_of
 from neurozoo.agents.tags import FINAL, PUBLISHED, SNAPSHOTS, TAGS, Moment, Tag, parse_tag, tag_path
 from neurozoo.environments.games import reference_scores
 from neurozoo.environments.layouts import layout_of
@@ -50,15 +50,6 @@ def frozen_tag_folder(run_dir: str | os.PathLike, tag: str) -> Path:
     return folder
 
 
-def moments_of(run_dir: str | os.PathLike) -> list[Moment]:
-    """Reads how far a run had come after each generation from its log; the run may still be in progress.
-
-    Raises:
-        NeurozooError: The log is missing or damaged.
-    """
-    return _moments(run_dir, read_reports(run_dir))
-
-
 def _moments(run_dir: str | os.PathLike, reports: Mapping[int, dict]) -> list[Moment]:
     try:
         return [
@@ -72,11 +63,7 @@ def _moments(run_dir: str | os.PathLike, reports: Mapping[int, dict]) -> list[Mo
 def find_moment(moments: Sequence[Moment], tag: Tag, *, game: str, run: str) -> Moment:
     """Returns the first moment at which a run had reached a tag.
 
-    Args:
-        moments: The moments of the run, in order.
-        tag: The tag.
-        game: Game id.
-        run: Name of the run in error messages.
+    `moments` are at least one, in order; `run` is the name of the run in error messages.
 
     Raises:
         NeurozooError: The run never reached the tag. The message says how far it came.
@@ -84,8 +71,6 @@ def find_moment(moments: Sequence[Moment], tag: Tag, *, game: str, run: str) -> 
     found = next((moment for moment in moments if tag.is_reached(moment, game=game)), None)
     if found is not None:
         return found
-    if not moments:
-        raise NeurozooError(f"{run} has finished no generation yet, so it has not reached {tag.text}.")
     last = moments[-1]
     if tag.kind == "human" and game not in reference_scores():
         raise NeurozooError(f"No human score is known for {game!r}, so {run} cannot reach {tag.text}.")
@@ -105,7 +90,7 @@ def reached_tags(run_dir: str | os.PathLike, *, game: str) -> dict[str, Moment]:
     Raises:
         NeurozooError: The log is missing or damaged.
     """
-    moments = moments_of(run_dir)
+    moments = _moments(run_dir, read_reports(run_dir))
     tags = {text: parse_tag(text) for text in PUBLISHED}
     firsts = {text: next((m for m in moments if tag.is_reached(m, game=game)), None) for text, tag in tags.items()}
     return {text: moment for text, moment in firsts.items() if moment is not None}
@@ -157,7 +142,7 @@ def _best_until(run_dir: Path, reports: Mapping[int, dict], generation: int, eli
         generation = max(
             (number for number in sorted(reports) if number <= generation), key=lambda n: reports[n]["score"]
         )
-    return report_of(run_dir, generation)
+    return reports_of(run_dir, [generation])[0]
 
 
 def _has_ended(run_dir: Path) -> bool:

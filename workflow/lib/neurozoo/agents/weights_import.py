@@ -3,12 +3,18 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 
-from neurozoo.agents.agent import chosen_protocol
-from neurozoo.agents.agent_folder import choose_folder, imported_checkpoint, write_imported
 from neurozoo.agents.checkpoint import check_finite, check_reference
+from neurozoo.agents.imported_run import (
+    ImportChoices,
+    choose_folder,
+    imported_checkpoint,
+    imported_protocol,
+    write_imported,
+)
 from neurozoo.environments.games import check_game
 from neurozoo.environments.layouts import AnyLayout, any_layout_of
 from neurozoo.errors import NeurozooError, naming
@@ -23,19 +29,7 @@ _HELP = "docs/your_network.md shows how weights of other programs are written."
 _ORDERS = ((2, 3, 1, 0), (1, 0))  # of axes that turn PyTorch's convolutions and dense layers into ours
 
 
-def import_weights(
-    source: str | os.PathLike,
-    *,
-    game: str | None = None,
-    model: str | None = None,
-    run: int = 1,
-    protocol: str | None = None,
-    action_set: str | None = None,
-    observation: str | None = None,
-    start_state: str | None = None,
-    runs: str | os.PathLike = "results/runs",
-    run_dir: str | os.PathLike | None = None,
-) -> Path:
+def import_weights(source: str | os.PathLike, **choices: Unpack[ImportChoices]) -> Path:
     """Imports arrays of weights as a run's folder.
 
     The agent takes the best action; one with a policy of its own (a network of `KERAS_NETWORKS` with the head `policy`)
@@ -43,15 +37,7 @@ def import_weights(
 
     Args:
         source: The `.npz`: floats named and shaped as `export_weights` writes them.
-        game: Game id.
-        model: Network, by our name or the published one.
-        run: Number of the run.
-        protocol: Protocol name; None for the network's or game's default.
-        action_set: As in `protocol_of`.
-        observation: As in `protocol_of`.
-        start_state: As in `protocol_of`.
-        runs: Folder of all runs.
-        run_dir: Folder of this run; None for `runs`/imported/GAME/MODEL/RUN.
+        **choices: See `ImportChoices`; `game` and `model` are needed.
 
     Returns:
         The folder, with `config.yaml`, `genome.json` and `checkpoint.npz`.
@@ -61,12 +47,12 @@ def import_weights(
             folder holds another agent.
     """
     path = Path(source)
+    game, model = choices.get("game"), choices.get("model")
     if game is None or model is None:
         raise NeurozooError(f"{path} names no game and network. Give both (--game, --model).")
     network = get_architecture(model)
-    choices = {"action_set": action_set, "observation": observation, "start_state": start_state}
     record = GenomeRecord(genome=None, game=check_game(game), model=network.name)
-    played = chosen_protocol(record, protocol, choices)
+    played = imported_protocol(record, choices)
     layout = any_layout_of(record.game, record.model, played)
     with naming(path):
         arrays = _read(path)
@@ -79,12 +65,12 @@ def import_weights(
         theta,
         layout,
         game=record.game,
-        run=run,
+        run=choices.get("run", 1),
         protocol=played,
         reference=reference,
         action_rule="sampled" if is_policy else "greedy",
     )
-    folder = choose_folder(checkpoint, runs=runs, run_dir=run_dir)
+    folder = choose_folder(checkpoint, choices)
     write_imported(
         folder, checkpoint, source={"weights": path.name, "sha256": sha256_of(path)}, solution={"genome": None}
     )

@@ -1,24 +1,96 @@
-"""Lists the zoo's agents as a table, as JSON facts, or in detail."""
+"""Finds the frozen agents below a folder of results, and lists them as a table, as JSON facts, or in detail."""
 
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType
 
 from neurozoo.agents.frozen import RECORD_FILE, REMEDY, open_frozen
 from neurozoo.agents.tagged_agents import reached_tags
-from neurozoo.agents.tags import FINAL
-from neurozoo.agents.zoo_models import ZooModel, check_results, find_models
+from neurozoo.agents.tags import FINAL, TAGS
 from neurozoo.aligned_text import aligned
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.files import read_json
+from neurozoo.folders import find
 
 PRODUCTS = ("rollout.npz", "activation.mp4")  # files made from an agent that the list mentions
 HEADS = ("algo", "game", "network", "run", "tag", "frames", "score", "episodes", "protocol", "made of it")
 RIGHT = ("run", "frames", "score", "episodes")  # columns of numbers
 
 
-def select_models(
+@dataclass(frozen=True)
+class ZooAgent:
+    """One frozen agent.
+
+    Attributes:
+        algo: Algorithm such as `ga`, or `imported`.
+        game: Game id such as `frostbite`.
+        model: Network such as `large`.
+        run: Number of the run.
+        tag: `final` for the run's result, or a tag such as `400M`, `2HR` or `human`.
+        folder: The run's folder.
+    """
+
+    algo: str
+    game: str
+    model: str
+    run: int
+    tag: str
+    folder: Path
+
+    @property
+    def place(self) -> Path:
+        """The folder for everything made from this agent, such as `rollout.npz`: the run's, or `tags/{tag}` in it."""
+        return self.folder if self.tag == FINAL else self.folder / TAGS / self.tag
+
+    @property
+    def frozen(self) -> Path:
+        """The folder with `model.json`."""
+        return self.place / "frozen"
+
+    @property
+    def title(self) -> str:
+        """The agent's name, such as `ga/frostbite/large/1` or `ga/frostbite/large/1/400M`."""
+        names = (self.algo, self.game, self.model, str(self.run))
+        return "/".join(names if self.tag == FINAL else (*names, self.tag))
+
+
+def check_results(results: str | os.PathLike) -> Path:
+    """Returns a folder of results after checking that it exists, so that a misspelt one does not count as empty.
+
+    Raises:
+        NeurozooError: The folder does not exist.
+    """
+    if not Path(results).is_dir():
+        raise NeurozooError(f"{results} should be a folder of results, but does not exist. Give one: --results FOLDER")
+    return Path(results)
+
+
+def is_run_number(name: str) -> bool:
+    """Says whether a folder's name is the number of a run; `01`, perhaps a copy of 1, would count as a second run 1."""
+    return name.isascii() and name.isdigit() and str(int(name)) == name
+
+
+def find_agents(results: str | os.PathLike) -> list[ZooAgent]:
+    """Finds all frozen agents below a folder of results.
+
+    Only names count, so damaged agents are found, too; `open_frozen` says what is wrong with them.
+
+    Returns:
+        The agents by algorithm, game, network and run; for each run first its result, then its tags by name.
+    """
+    runs = Path(results, "runs")
+    agents = []
+    for record in find(runs, f"*/*/*/*/frozen/{RECORD_FILE}", f"*/*/*/*/{TAGS}/*/frozen/{RECORD_FILE}"):
+        algo, game, model, run, *rest = record.relative_to(runs).parts
+        if is_run_number(run):
+            tag = FINAL if rest[0] != TAGS else rest[1]
+            agents.append(ZooAgent(algo, game, model, int(run), tag, runs / algo / game / model / run))
+    return sorted(agents, key=lambda m: (m.algo, m.game, m.model, m.run, m.tag != FINAL, m.tag))
+
+
+def select_agents(
     results: str | os.PathLike,
     *,
     algo: str | None = None,
@@ -26,7 +98,7 @@ def select_models(
     model: str | None = None,
     run: int | None = None,
     tag: str | None = None,
-) -> list[ZooModel]:
+) -> list[ZooAgent]:
     """Returns the agents in a folder of results that match; None matches everything.
 
     Raises:
@@ -34,29 +106,29 @@ def select_models(
     """
     wanted = {"algo": algo, "game": game, "model": model, "run": run, "tag": tag}
     wanted = {name: value for name, value in wanted.items() if value is not None}
-    models = find_models(check_results(results))
-    for name, value in wanted.items() if models else ():
-        if value not in (known := {getattr(each, name) for each in models}):
+    agents = find_agents(check_results(results))
+    for name, value in wanted.items() if agents else ():
+        if value not in (known := {getattr(each, name) for each in agents}):
             raise unknown_name(f"frozen agent with {name}", str(value), map(str, known), owner=str(results))
-    return [m for m in models if all(getattr(m, name) == value for name, value in wanted.items())]
+    return [m for m in agents if all(getattr(m, name) == value for name, value in wanted.items())]
 
 
-def named_model(results: str | os.PathLike, name: str) -> ZooModel:
+def named_agent(results: str | os.PathLike, name: str) -> ZooAgent:
     """Finds an agent by its title, such as `ga/frostbite/large/1` or `ga/frostbite/large/1/human`, or by its folder.
 
     Raises:
         NeurozooError: No frozen agent has this name, or the folder of results does not exist.
     """
-    models = find_models(check_results(results))
-    for model in models:
-        if name.rstrip("/") in (model.title, f"{model.title}/{FINAL}") or Path(name).resolve() == model.place.resolve():
-            return model
-    known = ", ".join(model.title for model in models[:8]) or "none"
-    more = f" and {len(models) - 8} more" if len(models) > 8 else ""
+    agents = find_agents(check_results(results))
+    for agent in agents:
+        if name.rstrip("/") in (agent.title, f"{agent.title}/{FINAL}") or Path(name).resolve() == agent.place.resolve():
+            return agent
+    known = ", ".join(agent.title for agent in agents[:8]) or "none"
+    more = f" and {len(agents) - 8} more" if len(agents) > 8 else ""
     raise NeurozooError(f"{name} is not a frozen agent in {results}. Frozen agents: {known}{more}.")
 
 
-def facts_of(model: ZooModel) -> dict:
+def facts_of(agent: ZooAgent) -> dict:
     """Returns an agent's facts as plain JSON; for a damaged agent, only what its folders say and what is wrong.
 
     Returns:
@@ -64,11 +136,11 @@ def facts_of(model: ZooModel) -> dict:
         `problem` besides. The others have `frames` (of the run when it found the agent), `score` and `episodes` (mean
         and number of the test episodes) and `protocol`.
     """
-    facts = {name: getattr(model, name) for name in ("algo", "game", "model", "run", "tag")}
-    facts |= {"frozen": str(model.frozen), "made": [name for name in PRODUCTS if (model.place / name).exists()]}
+    facts = {name: getattr(agent, name) for name in ("algo", "game", "model", "run", "tag")}
+    facts |= {"frozen": str(agent.frozen), "made": [name for name in PRODUCTS if (agent.place / name).exists()]}
     try:
-        frozen = open_frozen(model.frozen)
-        scores = _scores(model)
+        frozen = open_frozen(agent.frozen)
+        scores = _scores(agent)
     except NeurozooError as error:
         return facts | {"problem": str(error)}
     return facts | {
@@ -79,13 +151,13 @@ def facts_of(model: ZooModel) -> dict:
     }
 
 
-def _scores(model: ZooModel) -> dict:
+def _scores(agent: ZooAgent) -> dict:
     """Returns an agent's scores from its run; an imported agent's scores come from its evaluation."""
-    record = model.frozen / RECORD_FILE
+    record = agent.frozen / RECORD_FILE
     scores = read_json(record, REMEDY).get("scores", {})
     if not isinstance(scores, dict) or not all(isinstance(each, int | float | NoneType) for each in scores.values()):
         raise NeurozooError(f"{record} is damaged: its scores should be numbers. {REMEDY}")
-    path = model.place / "evaluation.json"
+    path = agent.place / "evaluation.json"
     if "test_score" in scores or not path.exists():
         return scores
     remedy = "Evaluate the run again: the rule evaluate."
@@ -96,16 +168,16 @@ def _scores(model: ZooModel) -> dict:
         raise NeurozooError(f"{path} is not an evaluation ({type(error).__name__}: {error}). {remedy}") from error
 
 
-def as_table(models: Iterable[ZooModel]) -> str:
+def as_table(agents: Iterable[ZooAgent]) -> str:
     """Returns a table with a line per agent; below it stands what is wrong with damaged ones."""
     rows, problems = [], []
-    for model in models:
-        facts = facts_of(model)
+    for agent in agents:
+        facts = facts_of(agent)
         numbers = [_number(facts.get(key)) for key in ("frames", "score", "episodes")]
         made = "damaged" if "problem" in facts else ", ".join(Path(name).stem for name in facts["made"])
         protocol = facts.get("protocol", "")
-        rows.append((model.algo, model.game, model.model, str(model.run), model.tag, *numbers, protocol, made))
-        problems += [f"{model.title}: {facts['problem']}"] if "problem" in facts else []
+        rows.append((agent.algo, agent.game, agent.model, str(agent.run), agent.tag, *numbers, protocol, made))
+        problems += [f"{agent.title}: {facts['problem']}"] if "problem" in facts else []
     if not rows:
         return "No frozen agent matches."
     return "\n".join([*aligned([HEADS, *rows], right=RIGHT), *problems])
@@ -115,28 +187,28 @@ def _number(value: float | None) -> str:
     return "" if value is None else f"{value:,.2f}".rstrip("0").rstrip(".")
 
 
-def as_text(model: ZooModel) -> str:
+def as_text(agent: ZooAgent) -> str:
     """Describes an agent: its network, inputs and actions, its score, and the tags that its run has reached.
 
     Raises:
         NeurozooError: Its frozen model is damaged.
     """
     try:
-        return _described(model)
+        return _described(agent)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         reason = f"{type(error).__name__}: {error}"[:200]
-        raise NeurozooError(f"{model.frozen / RECORD_FILE} is damaged ({reason}). {REMEDY}") from error
+        raise NeurozooError(f"{agent.frozen / RECORD_FILE} is damaged ({reason}). {REMEDY}") from error
 
 
-def _described(model: ZooModel) -> str:
-    frozen = open_frozen(model.frozen)
-    record = read_json(model.frozen / RECORD_FILE, REMEDY)
-    fed, scores, protocol = record["input"], _scores(model), record["protocol"]
+def _described(agent: ZooAgent) -> str:
+    frozen = open_frozen(agent.frozen)
+    record = read_json(agent.frozen / RECORD_FILE, REMEDY)
+    fed, scores, protocol = record["input"], _scores(agent), record["protocol"]
     low_high = "of any size" if fed["range"] is None else "from {:g} to {:g}".format(*fed["range"])
     graph = f"; model.pb: {fed['node']}" if "node" in fed else ""
     others = [part["input"] for key in ("history", "memory") for part in record.get(key, ())]
     lines = [
-        model.title,
+        agent.title,
         f"  network     {record['model']}, {record['parameters']:,} parameters",
         f"  game        {frozen.game}, {len(frozen.actions)} outputs: {' '.join(frozen.actions)}",
         f"  feed it     {fed['dtype']} {fed['shape']}, {low_high}: {fed['meaning']}",
@@ -157,9 +229,9 @@ def _described(model: ZooModel) -> str:
             f"  score       {_number(scores['test_score'])}, the mean of {scores.get('test_episodes')} test episodes "
             f"under {protocol['name']}{found}"
         )
-    lines.append(f"  files       {model.frozen}" + "".join(f", {model.place / n}" for n in facts_of(model)["made"]))
+    lines.append(f"  files       {agent.frozen}" + "".join(f", {agent.place / n}" for n in facts_of(agent)["made"]))
     try:
-        reached = reached_tags(model.folder, game=model.game)
+        reached = reached_tags(agent.folder, game=agent.game)
     except NeurozooError:  # an imported agent has no log
         return "\n".join(lines)
     tags = ", ".join(f"{tag} (generation {moment.generation})" for tag, moment in reached.items())

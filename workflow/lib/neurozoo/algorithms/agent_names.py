@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from neurozoo.agents.agent import IMPORTED
+from neurozoo.agents.playable_agent import IMPORTED
 from neurozoo.algorithms.registry import ALGORITHMS
 
 

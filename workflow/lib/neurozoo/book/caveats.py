@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import NamedTuple
 
 from neurozoo import __version__
-from neurozoo.agents.agent import IMPORTED
+from neurozoo.agents.playable_agent import IMPORTED
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.book.record import Record, RecordedRun
 from neurozoo.plan.planned_runs import PlannedRun, imported_runs, planned_facts, planned_runs, run_settings

@@ -57,8 +57,8 @@ def _export(options):
 
 
 def _evaluate(options):
-    from neurozoo.agents.agent import play_as, read_agent
-    from neurozoo.agents.scoring import score_genome, summary
+    from neurozoo.agents.playable_agent import play_as, read_agent
+    from neurozoo.agents.scoring import score_agent, summary
     from neurozoo.networks.catalogue import get_network
 
     agent = read_agent(options.genome)
@@ -68,14 +68,8 @@ def _evaluate(options):
             f"{options.genome} is a genome for {agent.model!r} and cannot be used with {model!r}. Leave --model out."
         )
     agent = play_as(agent, game=options.game, **args.protocol_choices(options))
-    episodes = score_genome(
-        agent.genome,
-        game=agent.game,
-        model=agent.model,
-        protocol=agent.protocol,
-        reference=agent.reference,
-        **args.chosen(options, "episodes", "noops", "seed", "max_frames", "ops", "noise", "threads"),
-    )
+    choices = args.chosen(options, "episodes", "noops", "seed", "max_frames", "ops", "noise", "threads")
+    episodes = score_agent(agent, **choices)
     figures = summary(episodes, agent.protocol)
     lines = [
         f"episode {number}: score {episode.score:g}, {episode.steps} steps, {episode.frames} frames, "

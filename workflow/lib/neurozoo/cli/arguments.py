@@ -257,7 +257,7 @@ def check_run_dirs(options: argparse.Namespace) -> None:
 
 
 def _check_is_run(folder: Path) -> None:
-    from neurozoo.agents.zoo_models import is_run_number
+    from neurozoo.agents.zoo_listing import is_run_number
 
     if not folder.is_dir():
         reason = "is a file" if folder.exists() else "does not exist"

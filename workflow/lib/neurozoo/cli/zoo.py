@@ -82,7 +82,7 @@ def _add_selection(command):
 
 
 def _trained(options):
-    from neurozoo.agents.trained_agents import as_table, read_index
+    from neurozoo.agents.bundled_agents import as_table, read_index
 
     agents = read_index(options.index)
     record = {name: agent.model_dump() for name, agent in agents.items()}
@@ -90,7 +90,7 @@ def _trained(options):
 
 
 def _unpacked(options: argparse.Namespace) -> Path:
-    from neurozoo.agents.trained_agents import unpack_agent
+    from neurozoo.agents.bundled_agents import unpack_agent
 
     return unpack_agent(options.name, **args.chosen(options, "ops", "noise", "index", "results"))
 
@@ -122,9 +122,9 @@ def _movie(options):
 
 
 def _selected(options):
-    from neurozoo.agents.zoo_listing import select_models
+    from neurozoo.agents.zoo_listing import select_agents
 
-    return select_models(options.results, **args.chosen(options, "algo", "game", "model", "run", "tag"))
+    return select_agents(options.results, **args.chosen(options, "algo", "game", "model", "run", "tag"))
 
 
 def _list(options):
@@ -135,16 +135,16 @@ def _list(options):
 
 
 def _show(options):
-    from neurozoo.agents.trained_agents import as_text as as_text_of_trained
-    from neurozoo.agents.trained_agents import read_index
-    from neurozoo.agents.zoo_listing import as_text, named_model
+    from neurozoo.agents.bundled_agents import as_text as as_text_of_bundled
+    from neurozoo.agents.bundled_agents import read_index
+    from neurozoo.agents.zoo_listing import as_text, named_agent
 
     is_default = options.index == INDEX  # which is missing outside of the project's folder
     agents = {} if is_default and not INDEX.exists() else read_index(options.index)
     if options.name in agents:
-        print(as_text_of_trained(options.name, agents[options.name]))
+        print(as_text_of_bundled(options.name, agents[options.name]))
     else:
-        print(as_text(named_model(options.results, options.name)))
+        print(as_text(named_agent(options.results, options.name)))
 
 
 def _export(options):

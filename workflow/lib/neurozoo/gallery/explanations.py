@@ -1,6 +1,6 @@
 """Words for the codes on the pages: what an algorithm, a network or a protocol is, and what a score is worth."""
 
-from neurozoo.agents.agent import IMPORTED
+from neurozoo.agents.playable_agent import IMPORTED
 from neurozoo.agents.tags import FINAL
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.environments.games import reference_scores

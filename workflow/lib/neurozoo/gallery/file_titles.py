@@ -14,6 +14,7 @@ MOVIES: Titles = (
     ("archive.mp4", "The archive, iteration after iteration"),
     ("*.mp4", "{}"),
 )
+GRIDS: Titles = (("*.mp4", "All agents side by side"),)
 PICTURES: Titles = (
     ("heatmap.png", "Archive"),
     ("phases.png", "Phases: random play, training, tests"),

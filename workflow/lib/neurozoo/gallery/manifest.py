@@ -6,19 +6,14 @@ from typing import Any
 import numpy as np
 
 from neurozoo.algorithms.agent_names import algo_name, called
-from neurozoo.gallery.videos import Box, VideoFacts
+from neurozoo.gallery.video_facts import VideoFacts
+from neurozoo.movies.panels import Place
 from neurozoo.records.comparability import UNKNOWN
 
 
 @dataclass(frozen=True)
 class File:
-    """A file to link to.
-
-    Attributes:
-        path: Relative to the results folder, with slashes.
-        title: Title on the page.
-        size: Bytes.
-    """
+    """A file to link to: its path relative to the results folder, with slashes, its title on the page, and bytes."""
 
     path: str
     title: str
@@ -31,17 +26,6 @@ class Picture(File):
 
     width: int
     height: int
-
-
-@dataclass(frozen=True)
-class PanelBox:
-    """A part of a movie's picture that can be shown alone; see `neurozoo.movies.panels.Place`."""
-
-    name: str
-    label: str
-    box: Box
-    view: Box
-    rows: int = 1
 
 
 @dataclass(frozen=True)
@@ -61,7 +45,7 @@ class MovieFile(File):
     tag: str
     unit: str
     video: VideoFacts
-    panels: tuple[PanelBox, ...]
+    panels: tuple[Place, ...]
     poster: tuple[str, int, int]
     screen: tuple[str, int, int]
     loop: str = ""
@@ -186,13 +170,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Missing:
-    """Something that is damaged or not there yet.
-
-    Attributes:
-        path: The file or folder, relative to the results folder.
-        reason: What is wrong, and what to do.
-        is_damaged: Whether it exists but cannot be used.
-    """
+    """A file or folder, relative to the results, that is damaged or not there yet; `reason` says what to do."""
 
     path: str
     reason: str
@@ -201,14 +179,7 @@ class Missing:
 
 @dataclass(frozen=True)
 class Collection:
-    """Files that belong to several runs: of one game, or of all games.
-
-    Attributes:
-        game: The game; empty for all games.
-        movies: Such as a grid of all agents.
-        pictures: Figures.
-        files: Tables, pages and figures in other formats.
-    """
+    """Files that belong to several runs: of one game, or of all games, if `game` is empty."""
 
     game: str
     movies: tuple[MovieFile, ...]

@@ -14,9 +14,10 @@ from neurozoo.environments.games import world_of
 from neurozoo.errors import NeurozooError
 from neurozoo.files import open_file
 from neurozoo.gallery.file_titles import BY_FRAME, MOVIES, PICTURES, Titles, title_of
-from neurozoo.gallery.manifest import File, MovieFile, PanelBox, Picture
+from neurozoo.gallery.manifest import File, MovieFile, Picture
 from neurozoo.gallery.missing import REMAKE, MissingList
-from neurozoo.gallery.videos import VideoFacts, crop_picture, find_poster, read_video
+from neurozoo.gallery.video_facts import VideoFacts, crop_picture, find_poster, read_video
+from neurozoo.movies.panels import Place
 from neurozoo.movies.scene import places_on
 from neurozoo.movies.video import POSTER
 from neurozoo.npz_files import NpzReader
@@ -27,13 +28,9 @@ SCREEN = (210, 160, 3)  # of an Atari game; used if there is no rollout to ask
 
 
 def portable(path: str) -> str:
-    """Returns the path of a file in a bundle. Windows has no `:` in names, but games of modules (`gym.MODULE:ID`) have.
+    """Returns the path of a file in a bundle.
 
-    Args:
-        path: Its path in the results or the pages, with `/`.
-
-    Returns:
-        The path with `~`, which no name of a game has, for `:`.
+    Windows has no `:` in names, but games of modules (`gym.MODULE:ID`) have; no name of a game has `~`.
     """
     return path.replace(":", "~")
 
@@ -60,7 +57,7 @@ class MediaReader:
         for path, title in self._found(folder, titles, pattern):
             with self._missing.noting_errors(path):
                 facts = read_video(path)
-                panels: tuple[PanelBox, ...] = ()
+                panels: tuple[Place, ...] = ()
                 if path.name == "activation.mp4":
                     with self._missing.noting_errors(folder / "frozen"):
                         panels = _panels(folder, facts)
@@ -70,13 +67,11 @@ class MediaReader:
                     crop_picture(poster, panels[0].box, screen)
                 unit = "frames" if has_frames and path.name in BY_FRAME else "steps"
                 pictures = self._drawn(poster), self._drawn(screen if panels else poster)
-                loop = self._loop(folder) if path.name == "activation.mp4" else ""
-                found.append(MovieFile(*self._named(path, title), tag, unit, facts, panels, *pictures, loop))
+                loop = folder / LOOP
+                has_loop = path.name == "activation.mp4" and self._missing.has(loop) and loop.is_file()
+                loop_path = loop.relative_to(self._results).as_posix() if has_loop else ""
+                found.append(MovieFile(*self._named(path, title), tag, unit, facts, panels, *pictures, loop_path))
         return found
-
-    def _loop(self, folder: Path) -> str:
-        path = folder / LOOP
-        return path.relative_to(self._results).as_posix() if self._missing.has(path) and path.is_file() else ""
 
     def prepare(self, *patterns: str) -> None:
         """Finds the posters of all movies that match, several at once, because ffmpeg takes its time for each.
@@ -131,7 +126,7 @@ class MediaReader:
         return path.relative_to(self._results).as_posix(), title, path.stat().st_size
 
 
-def _panels(folder: Path, facts: VideoFacts) -> tuple[PanelBox, ...]:
+def _panels(folder: Path, facts: VideoFacts) -> tuple[Place, ...]:
     """Returns the panels of an activation movie, or none if its size does not fit this network and rollout."""
     if not (folder / "frozen" / RECORD_FILE).exists():
         return ()
@@ -141,4 +136,4 @@ def _panels(folder: Path, facts: VideoFacts) -> tuple[PanelBox, ...]:
             height, width, colours = reader.shape("frames")[1:]
             shape = (height, width, colours)
     places = places_on(frozen, screen_shape=shape, width=facts.width, height=facts.height, steps=facts.frames)
-    return tuple(PanelBox(place.name, place.label, place.box, place.view, place.rows) for place in places)
+    return tuple(places)

@@ -7,24 +7,20 @@ import os
 import re
 import tempfile
 import zipfile
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path, PurePosixPath
 from typing import Unpack
 from urllib.parse import quote, urljoin
 
 import jinja2
-import numpy as np
 
-from neurozoo.algorithms.agent_names import agent_name, algo_name, called
+from neurozoo.algorithms.agent_names import algo_name, called
 from neurozoo.environments.game_titles import game_title
-from neurozoo.environments.games import reference_scores
 from neurozoo.errors import NeurozooError
 from neurozoo.figures.style import ENOUGH_RUNS, TOO_FEW_RUNS, reservations, si_label
 from neurozoo.files import copy_file, read_json, write_text, written_whole
 from neurozoo.folders import delete, find, guard
-from neurozoo.gallery.curves import Chart, Series, Strip, draw_chart, draw_strip, median_of
 from neurozoo.gallery.explanations import (
     best_run,
     explain_algorithm,
@@ -35,6 +31,7 @@ from neurozoo.gallery.explanations import (
 from neurozoo.gallery.file_titles import BUNDLED
 from neurozoo.gallery.manifest import Collection, Manifest, MovieFile, Run
 from neurozoo.gallery.media import POSTERS, portable
+from neurozoo.gallery.run_charts import RunCharts
 from neurozoo.gallery.scan import Resampling, comparable, read_manifest
 from neurozoo.number_text import number_label
 from neurozoo.records.tables import NO_LABELS
@@ -42,10 +39,7 @@ from neurozoo.templating import STATIC, environment
 
 _BESIDE = "../"  # from the folder of the pages to the results
 _INSIDE = "files/"  # from a bundle's pages to its copies of the results
-_CARD_POINTS, _PAGE_POINTS = 60, 800  # most points of a line on a card and on a page
 _OTHER_ARCHIVES = (".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")  # which a bundle cannot be
-_COLOURS = 21  # in style.css: seven colours, solid, dashed and dotted
-_MEDIAN_POINTS = 400  # of a median, besides those of the runs' reports
 
 
 def build_site(
@@ -147,10 +141,13 @@ def _write_pages(manifest: Manifest, site: Path, *, files: str, url: str) -> Non
     pages = {}
     for number, run in enumerate(manifest.runs):
         neighbours = manifest.runs[number - 1] if number else None, (*manifest.runs, None)[number + 1]
-        pages[_page_of(run, files)] = ("run.html", {"run": run, "neighbours": neighbours})
+        pages[_named(f"runs/{run.id}.html", files)] = ("run.html", {"run": run, "neighbours": neighbours})
     for game, collection in manifest.games.items():
         runs = [run for run in manifest.runs if run.game == game]
-        pages[_page_of_game(game, files)] = ("game.html", {"game": game, "runs": runs, "collection": collection})
+        pages[_named(f"games/{game}.html", files)] = (
+            "game.html",
+            {"game": game, "runs": runs, "collection": collection},
+        )
     for name in ("style.css", "gallery.js"):
         write_text(site / name, (STATIC / name).read_text(encoding="utf-8"))
     for path, (template, values) in pages.items():
@@ -167,7 +164,7 @@ def _common(manifest: Manifest, *, files: str) -> dict[str, object]:
     """Returns what all templates use."""
     return {
         "manifest": manifest,
-        "drawn": _Drawings(manifest),
+        "drawn": RunCharts(manifest),
         "built": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC",
         "bundled": None if files == _BESIDE else BUNDLED,
     }
@@ -176,11 +173,7 @@ def _common(manifest: Manifest, *, files: str) -> dict[str, object]:
 def write_index(manifest: Manifest, site: Path, *, files: str, url: str = "") -> None:
     """Writes the page of all runs, and the script with what its cards show.
 
-    Args:
-        manifest: What to show.
-        site: The folder of the pages.
-        files: The path from there to the results.
-        url: As for `build_site`.
+    `files` is the path from the folder of the pages to the results.
     """
     templates, common = _templates(files, url), _common(manifest, files=files)
     write_text(site / "cards.js", _card_script(manifest, templates, common))
@@ -221,37 +214,20 @@ def _delete_written(site: Path, *, but: Sequence[str]) -> None:
                 delete(site / path)
 
 
-def _page_of(run: Run, files: str) -> str:
-    return _named(f"runs/{run.id}.html", files)
-
-
-def _page_of_game(game: str, files: str) -> str:
-    return _named(f"games/{game}.html", files)
-
-
-def _file_url(path: str, files: str) -> str:
-    return quote(files + _named(path, files))
-
-
 def _named(path: str, files: str) -> str:
     """Returns the path of a page or a file: in a bundle, a `portable` one."""
     return portable(path) if files == _INSIDE else path
 
 
 def _templates(files: str, url: str) -> jinja2.Environment:
-    """Returns the templates with their filters and tests.
-
-    Args:
-        files: The path from the pages to the results.
-        url: Address of the pages; empty if it is unknown.
-    """
+    """Returns the templates with their filters and tests."""
     templates, top = environment(), url.rstrip("/") + "/"
     templates.filters |= {
         "url": quote,
-        "file_url": lambda path: _file_url(path, files),
+        "file_url": lambda path: quote(files + _named(path, files)),
         "absolute": lambda path: urljoin(top, path),
-        "page": lambda run: quote(_page_of(run, files)),
-        "game_page": lambda game: quote(_page_of_game(game, files)),
+        "page": lambda run: quote(_named(f"runs/{run.id}.html", files)),
+        "game_page": lambda game: quote(_named(f"games/{game}.html", files)),
         "number": number_label,
         "frames": si_label,
         "bytes": _bytes_label,
@@ -297,146 +273,9 @@ def _movie_json(movie: MovieFile, root: str, files: str) -> dict:
     return {
         "id": movie.path,
         "title": movie.title if movie.tag == "final" else f"{movie.title} ({movie.tag})",
-        "source": root + _file_url(movie.path, files),
+        "source": root + quote(files + _named(movie.path, files)),
         "poster": root + quote(movie.poster[0]),
         **asdict(movie.video),
         "unit": movie.unit,
         "panels": [asdict(panel) for panel in movie.panels],
     }
-
-
-class _Drawings:
-    """Draws the charts of the pages."""
-
-    def __init__(self, manifest: Manifest):
-        self._kinds = defaultdict(list)
-        for run in manifest.runs:
-            self._kinds[run.kind].append(run)
-        self._played = defaultdict(set)
-        ends: dict[str, set] = defaultdict(set)
-        for run in manifest.runs:
-            self._played[run.game].add(run.played)
-            if run.final_test and run.over_runs:
-                ends[run.game] |= {run.final_test.mean, run.over_runs.low, run.over_runs.high} - {None}
-        self._limits = {game: (min(values), max(values)) for game, values in ends.items()}
-        self._colours: dict[str, dict[tuple[str, ...], int]] = defaultdict(dict)
-        for run in manifest.runs:
-            self._colours[run.game].setdefault(run.kind, len(self._colours[run.game]))
-
-    def colour(self, run: Run) -> int:
-        """Returns the colour index of the run's kind among those of its game; it is the same on all pages."""
-        return self._colours[run.game][run.kind] % _COLOURS
-
-    def small(self, run: Run) -> Chart | None:
-        """Draws a run's curve and the median of its kind, for a card."""
-        return self._of_run(run, points=_CARD_POINTS, shows_all=False)
-
-    def large(self, run: Run) -> Chart | None:
-        """Draws a run's curve, those of all runs of its kind, and their median."""
-        return self._of_run(run, points=_PAGE_POINTS, shows_all=True)
-
-    def of_game(self, runs: Sequence[Run]) -> list[tuple[Chart, str]]:
-        """Draws all runs of a game, and the median of each kind: a chart for each unit, with the unit."""
-        drawn = []
-        for unit in dict.fromkeys(run.unit for run in runs):
-            if chart := self._over_unit([run for run in runs if run.unit == unit]):
-                drawn.append((chart, unit))
-        return drawn
-
-    def _over_unit(self, runs: Sequence[Run]) -> Chart | None:
-        series, kinds = [], list(dict.fromkeys(run.kind for run in runs))
-        for role in ("other", "median"):
-            for kind in kinds:
-                for same_score in self._drawn_alike(kind):
-                    if role == "other":
-                        series += [self._series(run, "other") for run in same_score]
-                    else:
-                        series.append(self._median(same_score, names_all=True))
-        if not series:
-            return None
-        ends = [f"{line.label} at {number_label(line.scores[-1])}" for line in series if line.role == "median"]
-        which = "Test score" if all(run.curve_is_test for run in runs if run.curve[0]) else "Score"
-        summary = f"{which} over {runs[0].unit} of {_counted(len(runs), 'run')}; medians end with {'; '.join(ends)}."
-        return draw_chart([*_levels(runs[0].game, series), *series], points=_PAGE_POINTS, summary=summary)
-
-    def strip(self, run: Run, *, is_about_all: bool = False) -> Strip | None:
-        """Draws the interval over runs and their scores; the line spans all scores and intervals of the game."""
-        over_runs = run.over_runs
-        if over_runs is None:
-            return None
-        same_kind = [other.final_test.mean for other in self._kinds[run.kind] if other.final_test]
-        own = run.final_test.mean if run.final_test and not is_about_all else None
-        return draw_strip(
-            self._limits[run.game],
-            mean=over_runs.mean,
-            low=over_runs.low,
-            high=over_runs.high,
-            own=own,
-            others=same_kind,
-        )
-
-    def _of_run(self, run: Run, *, points: int, shows_all: bool) -> Chart | None:
-        if not run.curve[0]:
-            return None
-        same_kind = next(runs for runs in self._drawn_alike(run.kind) if run in runs)
-        series = [self._series(other, "other") for other in same_kind if other is not run] if shows_all else []
-        if len(same_kind) > 1 and len((median := self._median(same_kind)).frames) > 1:
-            series.append(replace(median, label=f"median of {len(same_kind)} runs"))
-        series.append(self._series(run, "run"))
-        series = [*_levels(run.game, series), *series]
-        scores = run.curve[1]
-        if len(scores) == 1:
-            summary = (
-                f"A single report, after {si_label(run.curve[0][0])} {run.unit}: {_which_score(run)} "
-                f"{number_label(scores[0])}."
-            )
-            return draw_chart(series, points=points, summary=summary)
-        summary = (
-            f"{_which_score(run).capitalize()} over {si_label(run.curve[0][-1])} {run.unit} in "
-            f"{_counted(run.reports, 'report')}: from {number_label(scores[0])} to {number_label(scores[-1])}, at most "
-            f"{number_label(max(scores))}."
-        )
-        return draw_chart(series, points=points, summary=summary)
-
-    def _series(self, run: Run, role: str) -> Series:
-        return Series(f"run {run.run}", self.colour(run), role, *_arrays(run))
-
-    def _drawn_alike(self, kind: tuple[str, ...]) -> list[list[Run]]:
-        """Returns the runs of a kind with a curve: those with a curve of tests, and the others."""
-        runs = [run for run in self._kinds[kind] if run.curve[0]]
-        groups = [[run for run in runs if run.curve_is_test == is_test] for is_test in (True, False)]
-        return [group for group in groups if group]
-
-    def _median(self, runs: Sequence[Run], *, names_all: bool = False) -> Series:
-        frames, scores = median_of([run.course for run in runs], points=_MEDIAN_POINTS)
-        run = runs[0]
-        more = [run.variant]
-        if names_all and len(self._played[run.game]) > 1:
-            more.append(run.played)
-        if not run.curve_is_test and run.unit == "frames":  # archives are never tested
-            more.append("own score")
-        return Series(agent_name(run.algo, run.model, *more), self.colour(run), "median", frames, scores)
-
-
-def _levels(game: str, series: Sequence[Series]) -> list[Series]:
-    """Returns flat lines for random play and a human, unless the human is too far above all else."""
-    if game not in reference_scores():
-        return []
-    random, human = reference_scores()[game]
-    best = max(line.scores.max() for line in series)
-    ends = np.array([0.0, max(line.frames[-1] for line in series)])
-    levels = {"random play": random} | ({"human": human} if human - random <= 2 * (best - random) else {})
-    return [Series(name, 6, "level", ends, np.full(2, score)) for name, score in levels.items()]
-
-
-def _arrays(run: Run) -> tuple[np.ndarray, np.ndarray]:
-    frames, scores = run.curve
-    return np.asarray(frames), np.asarray(scores)
-
-
-def _which_score(run: Run) -> str:
-    return "test score" if run.curve_is_test else "the run's own score"
-
-
-def _counted(count: int, name: str) -> str:
-    return f"{count} {name}" if count == 1 else f"{count} {name}s"

@@ -10,16 +10,16 @@ from typing import TypedDict
 import numpy as np
 import pandas as pd
 
-from neurozoo.agents.agent import IMPORTED
 from neurozoo.agents.frozen import RECORD_FILE, open_frozen
+from neurozoo.agents.playable_agent import IMPORTED
 from neurozoo.agents.scoring import is_one_game
 from neurozoo.agents.tags import FINAL, TAGS
-from neurozoo.agents.zoo_models import ZooModel, check_results, find_models, is_run_number
+from neurozoo.agents.zoo_listing import ZooAgent, check_results, find_agents, is_run_number
 from neurozoo.algorithms.agent_names import label_with_name
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.files import read_json
-from neurozoo.gallery.curves import thinned
-from neurozoo.gallery.file_titles import PAGES, RUN_FILES, TABLES
+from neurozoo.gallery.charts import thinned
+from neurozoo.gallery.file_titles import GRIDS, PAGES, RUN_FILES, TABLES
 from neurozoo.gallery.manifest import Collection, Manifest, Run, Score
 from neurozoo.gallery.media import MediaReader
 from neurozoo.gallery.missing import REMAKE, MissingList
@@ -80,17 +80,10 @@ def read_manifest(
         NeurozooError: There is no such folder.
     """
     results = check_results(results)
-    scan = _Scan(
-        results,
-        Path(site),
-        is_passed_on=is_passed_on,
-        replications=replications,
-        confidence=confidence,
-        seed=seed,
-    )
-    scan.prepare()
+    resampling: Resampling = {"replications": replications, "confidence": confidence, "seed": seed}
+    scan = _Scan(results, Path(site), is_passed_on=is_passed_on, resampling=resampling)
     models = defaultdict(list)
-    for model in find_models(results):
+    for model in find_agents(results):
         models[model.folder].append(model)
     runs = [scan.run(folder, models[folder]) for folder in scan.run_folders()]
     runs.sort(key=lambda run: (run.game, run.algo, run.model, run.run))
@@ -148,9 +141,7 @@ def _sampled(frames: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.nda
 class _Scan:
     """Reads one results folder and collects problems in `missing`."""
 
-    def __init__(
-        self, results: Path, site: Path, *, is_passed_on: bool, replications: int, confidence: float, seed: int
-    ):
+    def __init__(self, results: Path, site: Path, *, is_passed_on: bool, resampling: Resampling):
         self._results = results
         self.missing = MissingList(results)
         self._media = MediaReader(results, site, self.missing, is_passed_on=is_passed_on)
@@ -158,10 +149,7 @@ class _Scan:
         self._targets = None  # the results folder in Snakemake's targets
         if not is_passed_on and Path.cwd() in place.parents:
             self._targets = place.relative_to(Path.cwd())
-        self._resampling: Resampling = {"replications": replications, "confidence": confidence, "seed": seed}
-
-    def prepare(self) -> None:
-        """Does beforehand what can be done for several runs at once."""
+        self._resampling = resampling
         self._media.prepare("runs/*/*/*/*/*.mp4", f"runs/*/*/*/*/{TAGS}/*/*.mp4", "movies/*.mp4")
 
     def run_folders(self) -> list[Path]:
@@ -180,7 +168,7 @@ class _Scan:
         ends = bootstrap_intervals([np.array(scores, float)], {"mean": mean_over_games}, **self._resampling)["mean"]
         return float(ends[0]), float(ends[1])
 
-    def run(self, folder: Path, models: Sequence[ZooModel]) -> Run:
+    def run(self, folder: Path, models: Sequence[ZooAgent]) -> Run:
         """Describes one run, whatever its files hold; `models` are its frozen agents."""
         algo, game, model, number = folder.parts[-4:]
         run = Run(algo, game, model, int(number), is_finished=(folder / result_file(algo)).exists())
@@ -190,7 +178,7 @@ class _Scan:
             run = self._with_files(run, folder, models)
         return replace(run, problem=self.missing.problem_of(folder))
 
-    def _with_files(self, run: Run, folder: Path, models: Sequence[ZooModel]) -> Run:
+    def _with_files(self, run: Run, folder: Path, models: Sequence[ZooAgent]) -> Run:
         game = run.game
         with self.missing.noting_errors(folder / "config.yaml"):
             if self.missing.has(folder / "config.yaml"):
@@ -214,11 +202,7 @@ class _Scan:
         folder = self._results / "comparisons" / game
         return Collection(
             game,
-            tuple(
-                self._media.movies(
-                    self._results / "movies", f"{game}.mp4", titles=(("*.mp4", "All agents side by side"),)
-                )
-            ),
+            tuple(self._media.movies(self._results / "movies", f"{game}.mp4", titles=GRIDS)),
             tuple(self._media.pictures(folder, "*.png")),
             tuple([*self._media.files(folder, PAGES, "*.html"), *self._media.files(folder, TABLES, "*.csv", "*.json")]),
         )
@@ -227,11 +211,7 @@ class _Scan:
         """Describes files about all games."""
         figures, tables = self._results / "figures", self._results / "tables"
         games = {folder.parts[-3] for folder in self.run_folders()}
-        movies = [
-            movie
-            for movie in self._media.movies(self._results / "movies", tag=FINAL)
-            if Path(movie.path).stem not in games
-        ]
+        movies = [m for m in self._media.movies(self._results / "movies") if Path(m.path).stem not in games]
         more = [("*.pdf", "{}, for print"), ("*.svg", "{}, vector graphics"), ("*.txt", "{}, words for a caption")]
         files = [
             *self._media.files(tables, TABLES, "*.csv"),

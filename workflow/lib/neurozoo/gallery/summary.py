@@ -13,12 +13,6 @@ from neurozoo.records.tables import ALL_GAMES, read_score_table
 def describe_results(results: str | os.PathLike) -> str:
     """Describes the results of a workflow in a few lines, for the terminal.
 
-    Args:
-        results: The folder `results/`.
-
-    Returns:
-        A table of scores with intervals, and the paths of figures and movies.
-
     Raises:
         NeurozooError: There is no table of scores yet.
     """

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from PIL import Image, ImageDraw
 
-from neurozoo.agents.agent import IMPORTED
 from neurozoo.agents.frozen import FrozenModel
+from neurozoo.agents.playable_agent import IMPORTED
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.environments.game_titles import game_title
 from neurozoo.movies.activations import WatchedRollout, WatchedStep

@@ -6,7 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from neurozoo.agents.agent import IMPORTED
+from neurozoo.agents.playable_agent import IMPORTED
 from neurozoo.agents.tags import PUBLISHED
 from neurozoo.algorithms.registry import get_algorithm
 from neurozoo.errors import NeurozooError

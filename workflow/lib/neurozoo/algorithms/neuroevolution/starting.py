@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from neurozoo.agents.agent import read_agent
 from neurozoo.agents.checkpoint import read_checkpoint
 from neurozoo.agents.genome_import import parse_genome, read_text
+from neurozoo.agents.playable_agent import read_agent
 from neurozoo.environments.layouts import layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError, naming

@@ -75,13 +75,8 @@ class Filters {
     this.apply();
   }
 
-  // The chips that a view asks for. Older links name an algorithm, whose runs may have several names now.
   wanted(view, name) {
-    const boxes = [...this.form.querySelectorAll(`[name="${name}"]`)];
-    return (view.get(name) || "").split(",").filter(Boolean).flatMap((value) => {
-      const under = boxes.filter((box) => box.dataset.of === value).map((box) => box.value);
-      return under.length && !boxes.some((box) => box.value === value) ? under : [value];
-    });
+    return (view.get(name) || "").split(",").filter(Boolean);
   }
 
   restore() {

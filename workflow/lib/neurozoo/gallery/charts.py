@@ -37,37 +37,11 @@ class Series:
 
 @dataclass(frozen=True)
 class Line:
-    """A series as the points of an SVG polyline.
-
-    Attributes:
-        series: What it shows.
-        points: Text of the polyline.
-        is_point: Whether it is a single report.
-    """
+    """A series as the points of an SVG polyline; `is_point` if it is a single report."""
 
     series: Series
     points: str
     is_point: bool
-
-    @property
-    def label(self) -> str:
-        """Name of the line."""
-        return self.series.label
-
-    @property
-    def colour(self) -> int:
-        """Index of its colour."""
-        return self.series.colour
-
-    @property
-    def role(self) -> str:
-        """What the line stands for; see `Series`."""
-        return self.series.role
-
-    @property
-    def last(self) -> float:
-        """The score at its end."""
-        return float(self.series.scores[-1])
 
 
 @dataclass(frozen=True)
@@ -98,15 +72,9 @@ class Chart:
             with `label`, `colour`, `role`, and `frames` and `scores`, both of shape (reports,), rounded to 7 digits.
         """
         lines = [
-            {
-                "label": line.label,
-                "colour": line.colour,
-                "role": line.role,
-                "frames": _rounded(line.series.frames),
-                "scores": _rounded(line.series.scores),
-            }
+            vars(line.series) | {"frames": _rounded(line.series.frames), "scores": _rounded(line.series.scores)}
             for line in reversed(self.lines)
-            if line.role != "other"
+            if line.series.role != "other"
         ]
         last = max(float(line.series.frames[-1]) for line in self.lines)
         return {"limits": list(self.limits), "last": last or 1, "lines": lines}
@@ -193,7 +161,7 @@ def _ticks(low: float, high: float, count: int) -> list[float]:
 
 @dataclass(frozen=True)
 class Strip:
-    """An interval on a line, as positions from 0 to 100.
+    """An interval on a line, as scores or as positions from 0 to 100.
 
     Attributes:
         low: Lower end of the interval; None if there is no interval.
@@ -210,21 +178,13 @@ class Strip:
     others: tuple[float, ...]
 
 
-def draw_strip(
-    limits: tuple[float, float],
-    *,
-    mean: float,
-    low: float | None,
-    high: float | None,
-    own: float | None,
-    others: Sequence[float],
-) -> Strip:
-    """Places a mean, its interval and the runs between two limits. All strips of a game share these limits."""
+def draw_strip(scores: Strip, limits: tuple[float, float]) -> Strip:
+    """Places scores between two limits, which all strips of a game share."""
     start, end = limits
     width = (end - start) or 1.0
 
     def place(value: float) -> float:  # with a margin, so that dots at the ends are not cut off
         return round(3 + 94 * (value - start) / width, 2)
 
-    low, high, own = (None if value is None else place(value) for value in (low, high, own))
-    return Strip(low, high, place(mean), own, tuple(map(place, others)))
+    low, high, own = (None if value is None else place(value) for value in (scores.low, scores.high, scores.own))
+    return Strip(low, high, place(scores.mean), own, tuple(map(place, scores.others)))

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 import yaml
 from neurozoo.__main__ import main
-from neurozoo.agents.agent import read_agent
+from neurozoo.agents.bundled_agents import CHECKPOINT, check_file, read_index, unpack_agent
 from neurozoo.agents.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from neurozoo.agents.trained_agents import CHECKPOINT, check_file, read_index, unpack_agent
+from neurozoo.agents.playable_agent import read_agent
 from neurozoo.environments.layouts import layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
@@ -131,12 +131,6 @@ def test_another_agent_in_the_folder_is_named_with_what_to_do(shop):
     write_checkpoint(folder / "checkpoint.npz", replace(earlier, theta=earlier.theta + 1))
     with pytest.raises(NeurozooError, match=r"another agent than the index\. Move the folder away"):
         unpack(index)
-
-
-def test_show_needs_the_index_that_it_was_given(shop, tmp_path, capsys):
-    with pytest.raises(SystemExit):
-        main(["zoo", "show", "maze", "--index", str(tmp_path / "nowhere.yaml")])
-    assert "nowhere.yaml" in capsys.readouterr().err
 
 
 def test_the_command_lists_agents_with_score_interval_size_hash_licence_and_command(shop, capsys):

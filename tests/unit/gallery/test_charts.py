@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from neurozoo.gallery.curves import Series, Strip, draw_chart, draw_strip, median_of, thinned
+from neurozoo.gallery.charts import Series, Strip, draw_chart, draw_strip, median_of, thinned
 
 
 def series(frames, scores, role="run"):
@@ -23,13 +23,6 @@ def test_a_curve_fills_its_chart_from_zero_frames_to_the_last():
     assert chart.summary == "up"
 
 
-def test_all_lines_of_a_chart_share_its_scale():
-    chart = draw_chart([series([100], [0], "other"), series([50], [10])], points=60, summary="")
-    (other,), (own,) = (points(line)[:1] for line in chart.lines)
-    assert (other[0], own[0]) == (100, 50)
-    assert own[1] < other[1]
-
-
 def test_a_single_report_is_a_dot():
     (line,) = draw_chart([series([100], [3])], points=60, summary="").lines
     assert line.is_point
@@ -43,11 +36,6 @@ def test_a_single_report_after_no_frames_is_a_dot_at_the_start():
     assert chart.values()["last"] == 1  # which pages divide by
 
 
-def test_reports_at_uneven_frames_are_drawn_where_they_are():
-    (line,) = draw_chart([series([0, 10, 100], [0, 10, 0])], points=60, summary="").lines
-    assert [x for x, _ in points(line)] == [0, 10, 100]
-
-
 def test_a_chart_has_the_numbers_behind_its_lines_but_for_faint_ones():
     lines = [series([100], [7], "level"), series([100, 200], [3, 3], "other"), series([50, 100], [1 / 3, 1e9])]
     chart = draw_chart(lines, points=60, summary="")
@@ -57,14 +45,6 @@ def test_a_chart_has_the_numbers_behind_its_lines_but_for_faint_ones():
     ]
     assert chart.values()["last"] == 200  # the axis goes to the end of the longest line
     assert chart.values()["limits"] == pytest.approx([1 / 3 - 0.06e9, 1.06e9], rel=1e-6)
-
-
-def test_a_long_curve_keeps_its_ends_and_few_points():
-    frames = np.arange(1, 1001)
-    (line,) = draw_chart([series(frames, frames)], points=60, summary="").lines
-    assert len(points(line)) == 60
-    assert points(line)[0][0] == pytest.approx(0.1)
-    assert points(line)[-1][0] == 100
 
 
 def test_the_median_ends_with_the_shortest_run():
@@ -82,14 +62,9 @@ def test_the_median_is_exact_at_reports():
 
 
 def test_a_strip_places_scores_between_the_limits():
-    strip = draw_strip((0, 100), mean=50, low=None, high=None, own=100, others=[0, 100])
+    strip = draw_strip(Strip(None, None, 50, 100, (0, 100)), (0, 100))
     assert strip == Strip(low=None, high=None, mean=50, own=97, others=(3, 97))
-    assert draw_strip((7, 7), mean=7, low=7, high=7, own=None, others=[7]).mean == 3
-
-
-def test_a_short_curve_is_kept_as_it_is():
-    frames, scores = np.arange(400.0), np.arange(400.0)
-    assert [len(values) for values in thinned(frames, scores, 400)] == [400, 400]
+    assert draw_strip(Strip(7, 7, 7, None, (7,)), (7, 7)).mean == 3
 
 
 @pytest.mark.parametrize("length", [401, 1000, 12_345])

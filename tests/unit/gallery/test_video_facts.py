@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 from neurozoo.errors import NeurozooError
-from neurozoo.gallery.videos import VideoFacts, crop_picture, find_poster, read_video
+from neurozoo.gallery.video_facts import VideoFacts, crop_picture, find_poster, read_video
 from neurozoo.movies.video import ffmpeg_path
 from PIL import Image
 
@@ -27,13 +27,6 @@ def test_a_movie_that_was_cut_off_is_refused(pristine, tmp_path, size):
     path = tmp_path / "cut.mp4"
     path.write_bytes((pristine / MOVIE).read_bytes()[:size])
     with pytest.raises(NeurozooError, match=r"cut\.mp4 is not a complete MP4 movie .* make it again"):
-        read_video(path)
-
-
-def test_something_else_is_no_movie(tmp_path):
-    path = tmp_path / "text.mp4"
-    path.write_text("These are not the pictures that you are looking for. " * 20)
-    with pytest.raises(NeurozooError, match="is not a complete MP4 movie"):
         read_video(path)
 
 

@@ -11,9 +11,9 @@ from PIL import Image
 from neurozoo.errors import NeurozooError
 from neurozoo.files import copy_file, open_file, written_whole
 from neurozoo.folders import is_reached_by_link
+from neurozoo.movies.panels import Box
 from neurozoo.movies.video import draw_poster, poster_of, poster_time
 
-Box = tuple[int, int, int, int]  # left, top, width, height in pixels
 _REMEDY = "Delete it and make it again."
 _SOUND, _PICTURE = b"soun", b"vide"
 
@@ -39,9 +39,6 @@ class VideoFacts:
 
 def read_video(path: str | os.PathLike) -> VideoFacts:
     """Reads an MP4 file's header, in a millisecond, and notices a file that was cut off.
-
-    Args:
-        path: The movie.
 
     Raises:
         NeurozooError: It is not an MP4 file, was cut off, or holds no pictures.
@@ -103,11 +100,6 @@ def find_poster(movie: str | os.PathLike, facts: VideoFacts, output: str | os.Pa
     """Gives a movie the picture that the page shows until it is played: the one beside it, or one taken out of it.
 
     Does nothing if the picture is newer than the movie.
-
-    Args:
-        movie: The movie.
-        facts: The movie's facts, from `read_video`.
-        output: The `.png` to write.
 
     Raises:
         NeurozooError: The movie cannot be decoded, or ffmpeg is not installed.

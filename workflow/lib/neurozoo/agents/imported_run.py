@@ -5,19 +5,53 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 import yaml
 
-from neurozoo.agents.agent import IMPORTED
 from neurozoo.agents.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from neurozoo.agents.playable_agent import IMPORTED, chosen_protocol
 from neurozoo.environments.layouts import AnyLayout
 from neurozoo.environments.protocols import Protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_json, write_text
+from neurozoo.genomes.genome import GenomeRecord
 from neurozoo.provenance import provenance
 from neurozoo.records.format import FORMAT, KEY
 from neurozoo.records.run_result import write_run_result
+
+
+class ImportChoices(TypedDict, total=False):
+    """What a user may say about an agent to import.
+
+    Attributes:
+        game: Game id; if left out, the source has to name it.
+        model: Network, by our name or the published one; if left out, the source has to name it.
+        run: Number of the run.
+        protocol: Protocol name; if left out, that of the source, or else the network's or game's default.
+        action_set: As in `protocol_of`.
+        observation: As in `protocol_of`.
+        start_state: As in `protocol_of`.
+        runs: Folder of all runs.
+        run_dir: Folder of this run; if left out, `runs`/imported/GAME/MODEL/RUN.
+    """
+
+    game: str | None
+    model: str | None
+    run: int
+    protocol: str | None
+    action_set: str | None
+    observation: str | None
+    start_state: str | None
+    runs: str | os.PathLike
+    run_dir: str | os.PathLike | None
+
+
+def imported_protocol(record: GenomeRecord, choices: ImportChoices) -> Protocol:
+    """Returns the protocol that a user has chosen for an agent, or else that of its record, or a default."""
+    names = ("action_set", "observation", "start_state")
+    return chosen_protocol(record, choices.get("protocol"), {name: choices.get(name) for name in names})
 
 
 def imported_checkpoint(
@@ -30,32 +64,16 @@ def imported_checkpoint(
     reference: np.ndarray | None = None,
     action_rule: str = "greedy",
 ) -> Checkpoint:
-    """Returns the checkpoint of an imported agent.
-
-    Args:
-        theta: float32, shape (parameters,).
-        layout: Its network.
-        game: Game id.
-        run: Number of the run.
-        protocol: How its episodes are played.
-        reference: As in `Checkpoint`.
-        action_rule: As in `Checkpoint`.
-    """
+    """Returns the checkpoint of an imported agent; the arguments are those of `Checkpoint`."""
     return Checkpoint(
         theta, IMPORTED, game, layout.network.name, run, protocol, layout.num_actions, reference, action_rule
     )
 
 
-def choose_folder(checkpoint: Checkpoint, *, runs: str | os.PathLike, run_dir: str | os.PathLike | None) -> Path:
-    """Returns the folder for an imported agent, after `check_same_agent`.
-
-    Args:
-        checkpoint: The agent.
-        runs: Folder of all runs.
-        run_dir: Folder of this run; None for `runs`/imported/GAME/MODEL/RUN.
-    """
+def choose_folder(checkpoint: Checkpoint, choices: ImportChoices) -> Path:
+    """Returns the folder for an imported agent, after `check_same_agent`."""
     names = (checkpoint.algo, checkpoint.game, checkpoint.model, str(checkpoint.run))
-    folder = Path(run_dir) if run_dir is not None else Path(runs, *names)
+    folder = Path(choices.get("run_dir") or Path(choices.get("runs", "results/runs"), *names))
     check_same_agent(folder, checkpoint)
     return folder
 
@@ -63,11 +81,8 @@ def choose_folder(checkpoint: Checkpoint, *, runs: str | os.PathLike, run_dir: s
 def write_imported(folder: Path, checkpoint: Checkpoint, *, source: object, solution: Mapping) -> None:
     """Writes `config.yaml`, `genome.json`, `checkpoint.npz` and `result.json` of an imported agent.
 
-    Args:
-        folder: The run's folder, from `choose_folder`.
-        checkpoint: The agent.
-        source: Where it comes from; None if nobody knows.
-        solution: What `genome.json` says of its genome: `genome`, which may be None, and perhaps `seeds`.
+    `source` says where it comes from, if that is known; `solution` is what `genome.json` says of its genome: `genome`,
+    which may be None, and perhaps `seeds`.
     """
     protocol = checkpoint.protocol
     facts = {

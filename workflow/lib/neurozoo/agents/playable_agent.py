@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from neurozoo.agents.checkpoint import read_checkpoint
+from neurozoo.agents.checkpoint import Checkpoint, read_checkpoint
 from neurozoo.environments.games import check_game
 from neurozoo.environments.layouts import layout_of
 from neurozoo.environments.protocols import Protocol, protocol_of
@@ -23,7 +23,7 @@ IMPORTED = "imported"  # the folder of imported runs, beside those of the algori
 
 
 @dataclass(frozen=True)
-class Agent:
+class PlayableAgent:
     """Everything that is needed to play an agent's episodes, wherever its weights come from.
 
     Attributes:
@@ -43,7 +43,7 @@ class Agent:
     is_protocol_known: bool = True
 
 
-def read_agent(path: str | os.PathLike) -> Agent:
+def read_agent(path: str | os.PathLike) -> PlayableAgent:
     """Reads the agent of a `genome.json`. Without a genome, the `checkpoint.npz` beside it supplies the weights.
 
     Networks with virtual batch norm also take their reference observations from the checkpoint.
@@ -59,41 +59,49 @@ def read_agent(path: str | os.PathLike) -> Agent:
         path = path / "checkpoint.npz"
     path = path / "genome.json" if path.is_dir() else path
     with naming(path):
-        return _agent_of_checkpoint(path) if path.suffix == ".npz" else _agent_of_genome(path)
+        if path.suffix != ".npz":
+            return _agent_of_genome(path)
+        found = read_checkpoint(path)
+        return PlayableAgent(Genome(Weights.of(found.theta)), found.game, found.model, found.protocol, found.reference)
 
 
-def _agent_of_checkpoint(path: Path) -> Agent:
-    checkpoint = read_checkpoint(path)
-    genome = Genome(Weights.of(checkpoint.theta))
-    return Agent(genome, checkpoint.game, checkpoint.model, checkpoint.protocol, checkpoint.reference)
-
-
-def _agent_of_genome(path: Path) -> Agent:
+def _agent_of_genome(path: Path) -> PlayableAgent:
     record = read_genome(path)
     protocol = chosen_protocol(record, None, {})
     layout = layout_of(record.game, record.model, protocol)
-    is_known = record.protocol is not None
-    if record.genome is not None and not layout.needs_reference:
-        return Agent(record.genome, record.game, record.model, protocol, is_protocol_known=is_known)
-    if record.seeds is not None:
+    genome = record.genome if not layout.needs_reference else None
+    if genome is None and record.seeds is not None:
         genome = Genome(Weights.of(weights_of_seeds(record, layout)))
-        return Agent(genome, record.game, record.model, protocol, is_protocol_known=is_known)
+    if genome is not None:
+        is_known = record.protocol is not None
+        return PlayableAgent(genome, record.game, record.model, protocol, is_protocol_known=is_known)
     if not (path.parent / "checkpoint.npz").exists():
         raise NeurozooError(
             f"{path} does not contain the agent's weights, and the checkpoint.npz that should is missing beside it. "
             "Copy both files from the same run."
         )
     checkpoint = read_checkpoint(path.parent / "checkpoint.npz")
-    if (record.game, record.model) != (checkpoint.game, checkpoint.model):
+    check_same_run(path.parent, record, checkpoint)
+    genome = record.genome or Genome(Weights.of(checkpoint.theta))
+    return PlayableAgent(genome, record.game, record.model, checkpoint.protocol, checkpoint.reference)
+
+
+def check_same_run(run_dir: Path, genome: GenomeRecord | PlayableAgent, checkpoint: Checkpoint) -> None:
+    """Refuses a folder whose genome and weights are of different agents.
+
+    Raises:
+        NeurozooError: They belong to another game or network.
+    """
+    if (genome.game, genome.model) != (checkpoint.game, checkpoint.model):
         raise NeurozooError(
-            f"{path.parent} holds a genome for {record.game}/{record.model}, but weights for "
+            f"{run_dir} holds a genome for {genome.game}/{genome.model}, but weights for "
             f"{checkpoint.game}/{checkpoint.model}. Copy both files from the same run, or train it again."
         )
-    genome = record.genome or Genome(Weights.of(checkpoint.theta))
-    return Agent(genome, record.game, record.model, checkpoint.protocol, checkpoint.reference)
 
 
-def play_as(agent: Agent, *, game: str | None = None, protocol: str | None = None, **choices: str | None) -> Agent:
+def play_as(
+    agent: PlayableAgent, *, game: str | None = None, protocol: str | None = None, **choices: str | None
+) -> PlayableAgent:
     """Returns the agent with another game or protocol to play.
 
     Args:

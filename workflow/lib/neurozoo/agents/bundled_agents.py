@@ -5,19 +5,18 @@ file is the `checkpoint.npz` of a run, which holds everything that a run's folde
 """
 
 import os
-from collections.abc import Iterable, Mapping
-from functools import cache
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from neurozoo.agents.agent import IMPORTED
-from neurozoo.agents.agent_folder import check_same_agent
 from neurozoo.agents.checkpoint import read_checkpoint, read_facts
 from neurozoo.agents.freeze import freeze_run
 from neurozoo.agents.frozen import RECORD_FILE, outdated
 from neurozoo.agents.genome_import import import_genome
+from neurozoo.agents.imported_run import check_same_agent
+from neurozoo.agents.playable_agent import IMPORTED
 from neurozoo.aligned_text import aligned
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.files import PLAIN_NAME, copy_file, sha256_of
@@ -46,7 +45,7 @@ class Measured(_Entry):
     note: str = Field(default="", description="Why there is no interval, or what else to know.")
 
 
-class TrainedAgent(_Entry):
+class BundledAgent(_Entry):
     """An entry of the index."""
 
     file: Text = Field(
@@ -80,15 +79,10 @@ class TrainedAgent(_Entry):
 
 
 class _Index(_Entry):
-    agents: dict[Annotated[str, Field(pattern="^[A-Za-z0-9_-]+$")], TrainedAgent]
+    agents: dict[Annotated[str, Field(pattern="^[A-Za-z0-9_-]+$")], BundledAgent]
 
 
-@cache
-def _schema() -> dict:
-    return json_schema(_Index)
-
-
-def read_index(path: str | os.PathLike) -> dict[str, TrainedAgent]:
+def read_index(path: str | os.PathLike) -> dict[str, BundledAgent]:
     """Reads the index of trained agents.
 
     Returns:
@@ -101,7 +95,7 @@ def read_index(path: str | os.PathLike) -> dict[str, TrainedAgent]:
     try:
         agents = _Index.model_validate(values, context=FROM_YAML).agents
     except ValidationError as error:
-        raise NeurozooError(f"{path}: {' '.join(explain(error, _schema()))}") from error
+        raise NeurozooError(f"{path}: {' '.join(explain(error, json_schema(_Index)))}") from error
     names: dict[str, str] = {}
     for name, agent in agents.items():
         if (other := names.setdefault(agent.title, name)) != name:
@@ -129,15 +123,8 @@ def unpack_agent(
 
     An agent that is frozen already is not frozen again.
 
-    Args:
-        name: Its name in the index.
-        ops: The op library; not opened for Keras networks.
-        noise: The noise table; the same.
-        index: The index.
-        results: A folder of results, for `runs/ALGO/GAME/MODEL/RUN`.
-
     Returns:
-        The folder of the run, with `frozen/`.
+        The folder of the run, `results`/runs/ALGO/GAME/MODEL/RUN, with `frozen/`.
 
     Raises:
         NeurozooError: The agent is unknown, its file is missing or is not the one that the index describes, or the
@@ -185,7 +172,7 @@ def check_file(path: Path, sha256: str) -> None:
         )
 
 
-def _copied(path: Path, agent: TrainedAgent, folder: Path) -> Path:
+def _copied(path: Path, agent: BundledAgent, folder: Path) -> Path:
     """Makes the folder of a run from its checkpoint."""
     checkpoint = read_checkpoint(path)
     found = "/".join((checkpoint.algo, checkpoint.game, checkpoint.model, str(checkpoint.run)))
@@ -208,7 +195,7 @@ def _copied(path: Path, agent: TrainedAgent, folder: Path) -> Path:
 # ---- for people
 
 
-def as_table(agents: Mapping[str, TrainedAgent], index: str | os.PathLike) -> str:
+def as_table(agents: Mapping[str, BundledAgent], index: str | os.PathLike) -> str:
     """Returns a table with a line per agent; below it stand the commands that made them."""
     rows = [HEADS]
     for name, agent in agents.items():
@@ -219,18 +206,16 @@ def as_table(agents: Mapping[str, TrainedAgent], index: str | os.PathLike) -> st
         rows.append((*row, agent.sha256[:16]))
     lines = [*aligned(rows, right=RIGHT), "", "Made with:"]
     lines += [f"  {line}" for line in aligned([(n, a.command) for n, a in agents.items()], right=())]
-    return "\n".join([*lines, "", *_hints(agents)])
-
-
-def _hints(agents: Iterable[str]) -> list[str]:
     first = next(iter(agents), "NAME")
-    return [
+    lines += [
+        "",
         f"Watch one play: python -m neurozoo zoo play {first}. See inside: python -m neurozoo zoo movie {first}.",
         "Scores are means over episodes with new seeds; intervals: 95 % bootstrap over episodes; runs: trained alike.",
     ]
+    return "\n".join(lines)
 
 
-def as_text(name: str, agent: TrainedAgent) -> str:
+def as_text(name: str, agent: BundledAgent) -> str:
     """Describes an agent of the index."""
     score, runs = agent.score, agent.runs
     alike = f"{_number(runs.mean)} {_interval(runs)}, the mean of the last tests of {runs.count} runs" if runs else ""
