@@ -40,7 +40,7 @@ def make_project(folder: Path) -> None:
     """Makes a folder with one small example of each format, without training and without the op."""
     from neurozoo.agents.checkpoint import Checkpoint, write_checkpoint
     from neurozoo.agents.freeze import freeze
-    from neurozoo.environments.layouts import layout_of
+    from neurozoo.environments.game_networks import layout_of
     from neurozoo.environments.protocols import protocol_of
     from neurozoo.evaluation import Trace
     from neurozoo.genomes.genome import Genome, Mutation
@@ -217,9 +217,9 @@ def _write_others(folder: Path, identity: dict) -> None:
 
 
 def _config(project: Path, path: Path) -> None:
+    from neurozoo.files.yaml import read_yaml
     from neurozoo.plan.configuration import check_config
     from neurozoo.plan.planned_runs import planned_runs
-    from neurozoo.yaml_files import read_yaml
 
     planned_runs(check_config(read_yaml(path, "Mend it."), source=str(path)))
 
@@ -472,7 +472,7 @@ def _gallery(project: Path, path: Path) -> None:
 
 def _start(project: Path, path: Path) -> None:
     from neurozoo.algorithms.neuroevolution.starting import Fit, read_population, read_weights
-    from neurozoo.environments.layouts import layout_of
+    from neurozoo.environments.game_networks import layout_of
     from neurozoo.environments.protocols import protocol_of
 
     layout = layout_of("hard_maze", "simple", protocol_of("hard_maze"))

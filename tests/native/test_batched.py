@@ -11,8 +11,8 @@ import time
 import keras
 import numpy as np
 import pytest
+from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.games import rom_path
-from neurozoo.environments.layouts import layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, play

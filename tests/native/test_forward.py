@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.observations import observation_shape
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.evaluation import Episode
@@ -16,7 +16,7 @@ from neurozoo.genomes.cshenton import decode_seeds
 from neurozoo.genomes.genome import Genome, Mutation, Weights, decode
 from neurozoo.native.build import SOURCES, find_compiler
 from neurozoo.networks.catalogue import NETWORKS, get_network
-from neurozoo.networks.description import Network
+from neurozoo.networks.chains import Network
 from neurozoo.networks.layers import Layer
 from neurozoo.networks.native_plan import LayerPlan, native_plan, plan_scales
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.games import rom_path
-from neurozoo.environments.layouts import layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.native.build import SOURCES, find_compiler
 from neurozoo.networks.native_plan import native_plan, plan_scales

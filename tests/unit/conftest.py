@@ -12,7 +12,7 @@ GAMES = {"small": "breakout", "large": "frostbite", "recurrent_large": "carnival
 def agent():
     """Makes a checkpoint with random weights: `agent(model, game=..., protocol=...)`."""
     from neurozoo.agents.checkpoint import Checkpoint
-    from neurozoo.environments.layouts import layout_of
+    from neurozoo.environments.game_networks import layout_of
     from neurozoo.environments.protocols import protocol_of
 
     def make(model="small", *, game=None, protocol=None, observation=None, algo="ga", seed=1):
@@ -75,7 +75,7 @@ def frozen_folder(agent, played, tmp_path_factory):
 def policy():
     """Makes a checkpoint of a Keras network with random weights, with its action rule: `policy(model, game=...)`."""
     from neurozoo.agents.checkpoint import Checkpoint
-    from neurozoo.environments.layouts import keras_layout_of
+    from neurozoo.environments.game_networks import keras_layout_of
     from neurozoo.environments.protocols import protocol_of
 
     def make(model="impala_shallow_lstm", *, game="breakout", seed=1):

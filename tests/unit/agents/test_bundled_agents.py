@@ -8,7 +8,7 @@ from neurozoo.__main__ import main
 from neurozoo.agents.bundled_agents import CHECKPOINT, check_file, read_index, unpack_agent
 from neurozoo.agents.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from neurozoo.agents.playable_agent import read_agent
-from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.files import sha256_of

@@ -10,7 +10,7 @@ from neurozoo.agents.checkpoint import write_checkpoint
 from neurozoo.agents.freeze import freeze, freeze_run
 from neurozoo.agents.freeze_keras import check_same_outputs, play_policy
 from neurozoo.agents.frozen import open_frozen
-from neurozoo.environments.layouts import keras_layout_of
+from neurozoo.environments.game_networks import keras_layout_of
 from neurozoo.errors import NeurozooError
 from neurozoo.movies.outputs import meaning_of
 

@@ -5,7 +5,7 @@ import pytest
 from neurozoo.agents.freeze import freeze_run
 from neurozoo.agents.frozen import open_frozen
 from neurozoo.agents.generation_reports import read_reports, reports_of
-from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.game_networks import layout_of
 from neurozoo.errors import NeurozooError
 from neurozoo.genomes.genome import Genome, Mutation, decode
 from neurozoo.genomes.noise_table import open_noise_table

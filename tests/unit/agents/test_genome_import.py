@@ -9,7 +9,7 @@ from neurozoo.agents.checkpoint import read_checkpoint, write_checkpoint
 from neurozoo.agents.export import export_weights
 from neurozoo.agents.genome_import import MOST_BYTES, import_genome, parse_genome, read_text
 from neurozoo.agents.playable_agent import play_as, read_agent
-from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.genomes.genome import Genome, Mutation, Weights, decode

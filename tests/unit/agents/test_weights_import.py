@@ -11,7 +11,7 @@ from neurozoo.agents.agent_import import import_agent
 from neurozoo.agents.checkpoint import read_checkpoint, write_checkpoint
 from neurozoo.agents.export import export_weights
 from neurozoo.agents.weights_import import import_weights
-from neurozoo.environments.layouts import any_layout_of
+from neurozoo.environments.game_networks import any_layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
 from numpy.lib.stride_tricks import sliding_window_view

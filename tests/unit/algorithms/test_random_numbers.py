@@ -3,7 +3,7 @@
 from neurozoo.algorithms.neuroevolution.genetic import GeneticAlgorithm
 from neurozoo.algorithms.session import RunContext
 from neurozoo.algorithms.settings import resolve_settings
-from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.protocols import protocol_of
 
 

@@ -7,7 +7,7 @@ import pytest
 from neurozoo.benchmark.parts import count_multiply_adds, measure_parts, observations_of
 from neurozoo.benchmark.speed import make_workload
 from neurozoo.errors import NeurozooError
-from neurozoo.networks.description import Layout, Network
+from neurozoo.networks.chains import Layout, Network
 from neurozoo.networks.layers import Layer
 
 

@@ -2,7 +2,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.observations import observation_shape
 from neurozoo.environments.protocols import PROTOCOLS, Protocol, get_protocol, output_names, protocol_of, start_actions
 from neurozoo.errors import NeurozooError

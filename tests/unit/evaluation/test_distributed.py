@@ -9,7 +9,7 @@ import numpy as np
 import psutil
 import pytest
 from neurozoo.compute.dask_settings import ClusterSettings
-from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, dask_worker, make_evaluator, play

@@ -53,7 +53,7 @@ def make_frozen():
 @pytest.fixture(scope="session")
 def tiny():
     """Two convolutions and an output for pictures of 9 x 8 pixels: small enough for loops in Python."""
-    from neurozoo.networks.description import Network
+    from neurozoo.networks.chains import Network
     from neurozoo.networks.layers import Layer
 
     return Network(

@@ -12,8 +12,8 @@ from neurozoo.figures.style import (
     without_words,
     wrapped,
 )
-from neurozoo.number_text import number_label
 from neurozoo.records.comparability import with_names
+from neurozoo.text import number_label
 
 
 def reports(*, game="pong", model="large", algo="ga", protocol="uber2018", frame_skip="4"):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import yaml
 from neurozoo.__main__ import main
-from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.platformer.evolved_runner import GAME
 from neurozoo.environments.platformer.tiles import from_text, read_level, write_level
 from neurozoo.environments.protocols import protocol_of

@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 from neurozoo.agents.frozen import FrozenModel, LayerRecord, open_frozen
-from neurozoo.environments.layouts import any_layout_of
+from neurozoo.environments.game_networks import any_layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.movies.activation_movie import render_activation_movie
 from neurozoo.movies.activations import WatchedRollout

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import ARCHITECTURES, architecture_digest, by_name
-from neurozoo.networks.description import Network
+from neurozoo.networks.chains import Network
 from neurozoo.networks.keras_networks import KerasNetwork
 from neurozoo.networks.layers import Layer
 

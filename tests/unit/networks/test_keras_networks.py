@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from neurozoo.algorithms.registry import ALGORITHMS
-from neurozoo.environments.layouts import any_layout_of, layout_of
+from neurozoo.environments.game_networks import any_layout_of, layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import KERAS_NETWORKS, get_architecture, get_keras_network, get_network

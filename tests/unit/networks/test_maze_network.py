@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from neurozoo.agents.frozen import observation_range
-from neurozoo.environments.layouts import any_layout_of
+from neurozoo.environments.game_networks import any_layout_of
 from neurozoo.environments.mazes.recurrent_agent import RecurrentAgent, shapes
 from neurozoo.environments.observations import byte_scale, observation_shape
 from neurozoo.environments.protocols import protocol_of

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from neurozoo.networks.description import Network
+from neurozoo.networks.chains import Network
 from neurozoo.networks.layers import Layer
 from neurozoo.networks.numpy_networks import dense_network, is_plain, plain_network
 

@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 from neurozoo.agents.graph import build_graph
-from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.protocols import protocol_of
 
 LAYOUT = layout_of("gym.Pendulum-v1", "mujoco", protocol_of("gym.Pendulum-v1"))

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from neurozoo.agents.checkpoint import read_checkpoint
 from neurozoo.agents.freeze import freeze_run
-from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.plan.planned_runs import settings_of
 from neurozoo.rollouts.rollout import record_rollout

@@ -5,7 +5,7 @@ import signal
 import numpy as np
 import pytest
 from neurozoo.environments import make_world
-from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.genomes.genome import Genome, decode

@@ -1,6 +1,8 @@
-"""The version and commit that a result comes from."""
+"""The version, the commit and the machine that a result comes from."""
 
 import contextlib
+import os
+import platform
 import subprocess
 from pathlib import Path
 
@@ -20,3 +22,35 @@ def current_commit() -> str | None:
 def provenance() -> dict[str, str | None]:
     """Returns the package's version and commit, to be written beside every result."""
     return {"neurozoo": __version__, "commit": current_commit()}
+
+
+def machine() -> dict[str, object]:
+    """Returns the processor, its cores, the memory, the operating system and the load average."""
+    fields = _processor_fields()
+    release = ".".join(platform.release().split(".")[:2])
+    return {
+        "processor": fields[0].get("model name", platform.processor()) if fields else platform.processor(),
+        "cores": os.cpu_count(),
+        "physical_cores": physical_cores(),
+        "memory_gigabytes": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
+        "system": f"{platform.system()} {release}, {platform.machine()}, {' '.join(platform.libc_ver())}",
+        "load_average": round(os.getloadavg()[0], 2),
+    }
+
+
+def physical_cores() -> int:
+    """Returns the number of cores that this process may use. Two hardware threads of one core count once."""
+    usable = os.sched_getaffinity(0)
+    cores = {
+        (processor.get("physical id", "0"), processor.get("core id", processor["processor"]))
+        for processor in _processor_fields()
+        if int(processor["processor"]) in usable
+    }
+    return len(cores) or len(usable)
+
+
+def _processor_fields() -> list[dict[str, str]]:
+    processors = Path("/proc/cpuinfo").read_text().strip().split("\n\n")
+    lines = [[line.partition(":") for line in processor.splitlines()] for processor in processors]
+    fields = [{key.strip(): value.strip() for key, _, value in processor} for processor in lines]
+    return [processor for processor in fields if "processor" in processor]

@@ -9,7 +9,7 @@ from neurozoo.algorithms.dqn.learner import DeepQLearner
 from neurozoo.algorithms.dqn.session import DqnSession
 from neurozoo.algorithms.session import RunContext
 from neurozoo.algorithms.settings import resolve_settings
-from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.protocols import output_names, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import get_network

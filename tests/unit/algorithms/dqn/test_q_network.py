@@ -14,7 +14,7 @@ from neurozoo.algorithms.dqn.q_network import QNetwork
 from neurozoo.algorithms.dqn.settings import DqnSettings
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import get_network
-from neurozoo.networks.description import Network
+from neurozoo.networks.chains import Network
 from neurozoo.networks.layers import Layer
 
 ACTIONS = 4

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from neurozoo.algorithms.impala.learner import ImpalaLearner
 from neurozoo.algorithms.impala.presets import PRESETS
-from neurozoo.environments.layouts import keras_layout_of
+from neurozoo.environments.game_networks import keras_layout_of
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.environments.vector_environments import make_vector_environment
 

@@ -8,7 +8,7 @@ import pytest
 from neurozoo.algorithms.neuroevolution.evolution_strategies import EvolutionStrategy
 from neurozoo.algorithms.neuroevolution.observation_statistics import ObservationStatistics
 from neurozoo.algorithms.neuroevolution.settings import EsSettings
-from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, EpisodeResult

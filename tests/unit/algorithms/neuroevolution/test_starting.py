@@ -13,7 +13,7 @@ from neurozoo.algorithms.neuroevolution.evolution_strategies import EvolutionStr
 from neurozoo.algorithms.neuroevolution.genetic import GeneticAlgorithm
 from neurozoo.algorithms.neuroevolution.settings import EsSettings, GaSettings
 from neurozoo.algorithms.neuroevolution.starting import Fit, keep_start, read_population, read_start, read_weights
-from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult

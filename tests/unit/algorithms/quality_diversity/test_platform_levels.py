@@ -14,7 +14,7 @@ from neurozoo.algorithms.quality_diversity.presets import CMA_ME, DSAGE, MAP_ELI
 from neurozoo.algorithms.results import read_archive
 from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.comparison.archive_page import write_archive_page
-from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.level_domains import get_level_domain
 from neurozoo.environments.platformer.domain import PlatformerDomain
 from neurozoo.environments.platformer.evolved_runner import GAME

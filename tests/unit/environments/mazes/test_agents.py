@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.level_domains import Play, get_level_domain
 from neurozoo.environments.mazes.agents import read_maze_agent
 from neurozoo.environments.mazes.recurrent_agent import layout

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from neurozoo.environments import make_world
-from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.level_domains import Play, check_agent, get_level_domain
 from neurozoo.environments.platformer.evolved_runner import GAME, read_runner, run_through
 from neurozoo.environments.platformer.simulator import WON

@@ -17,12 +17,12 @@ from neurozoo.agents.frozen import RECORD_FILE, outdated
 from neurozoo.agents.genome_import import import_genome
 from neurozoo.agents.imported_run import check_same_agent
 from neurozoo.agents.playable_agent import IMPORTED
-from neurozoo.aligned_text import aligned
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.files import PLAIN_NAME, copy_file, sha256_of
+from neurozoo.files.yaml import read_yaml
 from neurozoo.records.run_result import write_run_result
+from neurozoo.text import aligned
 from neurozoo.validation import FROM_YAML, Number, Whole, explain, json_schema
-from neurozoo.yaml_files import read_yaml
 
 CHECKPOINT, GENOME = ".npz", ".json"  # suffixes of files
 HEADS = ("name", "agent", "score", "interval", "episodes", "runs", "size", "licence", "sha256")

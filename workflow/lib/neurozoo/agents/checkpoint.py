@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from neurozoo.agents.policies import ACTION_RULES
+from neurozoo.environments.game_networks import AnyLayout, any_layout_of
 from neurozoo.environments.games import check_game
-from neurozoo.environments.layouts import AnyLayout, any_layout_of
 from neurozoo.environments.protocols import Protocol, protocol_of
 from neurozoo.errors import NeurozooError, naming
 from neurozoo.files import parse_json, plain_name, written_whole
+from neurozoo.files.npz import read_npz
 from neurozoo.networks.catalogue import architecture_digest
-from neurozoo.npz_files import read_npz
 from neurozoo.records.format import FORMAT, KEY, FormatError, check_format
 from neurozoo.records.run_config import ARCHITECTURE
 from neurozoo.records.run_result import FILES

@@ -22,7 +22,7 @@ from neurozoo.agents.playable_agent import read_agent
 from neurozoo.agents.tags import FINAL
 from neurozoo.agents.zoo_listing import ZooAgent, facts_of
 from neurozoo.agents.zoo_names import gym_id
-from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.game_networks import layout_of
 from neurozoo.errors import NeurozooError
 from neurozoo.files import copy_file, open_text, parse_json, write_json, written_whole
 from neurozoo.genomes.genome import Weights, decode

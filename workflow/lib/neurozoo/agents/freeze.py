@@ -37,7 +37,7 @@ from neurozoo.agents.graph import INPUT_NODE, build_graph, layer_record
 from neurozoo.agents.playable_agent import check_same_run, read_agent
 from neurozoo.agents.tagged_agents import tag_folder, tagged_agent
 from neurozoo.agents.tags import snapshot_path
-from neurozoo.environments.layouts import AnyLayout, layout_of
+from neurozoo.environments.game_networks import AnyLayout, layout_of
 from neurozoo.environments.observations import ObservationShape, observation_shape
 from neurozoo.environments.protocols import has_continuous_outputs, output_names
 from neurozoo.errors import NeurozooError
@@ -46,7 +46,7 @@ from neurozoo.files import folder_written_whole, write_json, write_text
 from neurozoo.folders import delete, delete_folder, find
 from neurozoo.genomes.genome import Genome, Weights, decode
 from neurozoo.genomes.noise_table import open_noise_table
-from neurozoo.networks.description import Layout
+from neurozoo.networks.chains import Layout
 from neurozoo.networks.keras_networks import KerasLayout
 from neurozoo.records.format import FORMAT, KEY
 from neurozoo.records.run_result import read_run_result

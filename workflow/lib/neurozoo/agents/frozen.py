@@ -24,7 +24,7 @@ from neurozoo.environments.observations import ObservationShape, brightest, obse
 from neurozoo.environments.protocols import Protocol, has_continuous_outputs
 from neurozoo.errors import NeurozooError
 from neurozoo.files import open_file, parse_json, plain_name, reached_file, read_json
-from neurozoo.npz_files import GROWTH, MOST_TEXT
+from neurozoo.files.npz import GROWTH, MOST_TEXT
 from neurozoo.records.format import check_format
 from neurozoo.records.run_result import FILE as RESULT
 from neurozoo.records.run_result import FILES, read_run_result

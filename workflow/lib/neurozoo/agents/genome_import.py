@@ -19,8 +19,8 @@ from neurozoo.agents.imported_run import (
     write_imported,
 )
 from neurozoo.agents.playable_agent import weights_of_seeds
+from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.games import check_game
-from neurozoo.environments.layouts import layout_of
 from neurozoo.environments.protocols import Protocol, output_names
 from neurozoo.errors import NeurozooError, naming, unknown_name
 from neurozoo.files import open_text, parse_json
@@ -28,7 +28,7 @@ from neurozoo.genomes.cshenton import NETWORK as CSHENTON
 from neurozoo.genomes.genome import Genome, GenomeRecord, check_seeds, decode, genome_record
 from neurozoo.genomes.noise_table import open_noise_table
 from neurozoo.networks.catalogue import get_network
-from neurozoo.networks.description import Layout
+from neurozoo.networks.chains import Layout
 from neurozoo.records.elite_lines import MARK, last_elite
 
 MOST_BYTES = 2**26  # largest file: a genome of a million mutations takes about 20 MB

@@ -15,7 +15,7 @@ import numpy as np
 from neurozoo.agents.frozen import REMEDY, FrozenModel, LayerRecord, first_line
 from neurozoo.errors import NeurozooError
 from neurozoo.files import open_file
-from neurozoo.networks.description import Layout
+from neurozoo.networks.chains import Layout
 from neurozoo.networks.layers import EPSILON, PlacedLayer
 
 if TYPE_CHECKING:

@@ -16,15 +16,15 @@ from neurozoo.agents.graph_reader import GraphReader, ReadLayer, read_graph
 from neurozoo.agents.imported_run import ImportChoices, choose_folder, imported_checkpoint, write_imported
 from neurozoo.agents.zoo_names import game_of
 from neurozoo.environments import make_world
+from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.games import check_game
-from neurozoo.environments.layouts import layout_of
 from neurozoo.environments.observations import observation_shape
 from neurozoo.environments.protocols import Protocol, output_names, protocol_of
 from neurozoo.errors import NeurozooError, naming
 from neurozoo.evaluation import Trace
 from neurozoo.files import sha256_of
 from neurozoo.networks.catalogue import NETWORKS, get_network
-from neurozoo.networks.description import Layout
+from neurozoo.networks.chains import Layout
 
 CHECKED_STEPS = 300  # longest episode that the graph plays for the check
 CLOSE = 1e-4  # largest error of an output, as a fraction of the episode's largest absolute output

@@ -12,7 +12,7 @@ import yaml
 
 from neurozoo.agents.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from neurozoo.agents.playable_agent import IMPORTED, chosen_protocol
-from neurozoo.environments.layouts import AnyLayout
+from neurozoo.environments.game_networks import AnyLayout
 from neurozoo.environments.protocols import Protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_json, write_text

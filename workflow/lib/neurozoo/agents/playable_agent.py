@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from neurozoo.agents.checkpoint import Checkpoint, read_checkpoint
+from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.games import check_game
-from neurozoo.environments.layouts import layout_of
 from neurozoo.environments.protocols import Protocol, protocol_of
 from neurozoo.errors import NeurozooError, naming
 from neurozoo.genomes.cshenton import NETWORK as CSHENTON
 from neurozoo.genomes.cshenton import PROTOCOL as CSHENTON_PROTOCOL
 from neurozoo.genomes.cshenton import decode_seeds
 from neurozoo.genomes.genome import Genome, GenomeRecord, Weights, read_genome
-from neurozoo.networks.description import Layout
+from neurozoo.networks.chains import Layout
 
 IMPORTED = "imported"  # the folder of imported runs, beside those of the algorithms
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from neurozoo.agents.playable_agent import PlayableAgent, read_agent
 from neurozoo.environments.episode_seeds import draw_seed
+from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.games import action_names, check_game
-from neurozoo.environments.layouts import layout_of
 from neurozoo.environments.protocols import Protocol, get_protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, EpisodeResult, make_evaluator

@@ -13,8 +13,8 @@ from neurozoo.agents.checkpoint import Checkpoint, read_checkpoint, read_facts
 from neurozoo.agents.frozen import RECORD_FILE
 from neurozoo.agents.generation_reports import HAS_GENOME, GenerationElite, read_reports, reports_of
 from neurozoo.agents.tags import FINAL, PUBLISHED, SNAPSHOTS, TAGS, Moment, Tag, parse_tag, tag_path
+from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.games import reference_scores
-from neurozoo.environments.layouts import layout_of
 from neurozoo.errors import NeurozooError
 from neurozoo.folders import find
 from neurozoo.genomes.genome import KEEPS_BEST_ELITE, Genome, Weights, decode

@@ -15,14 +15,14 @@ from neurozoo.agents.imported_run import (
     imported_protocol,
     write_imported,
 )
+from neurozoo.environments.game_networks import AnyLayout, any_layout_of
 from neurozoo.environments.games import check_game
-from neurozoo.environments.layouts import AnyLayout, any_layout_of
 from neurozoo.errors import NeurozooError, naming
 from neurozoo.files import sha256_of
+from neurozoo.files.npz import DAMAGE, read_npz
 from neurozoo.genomes.genome import GenomeRecord
 from neurozoo.networks.catalogue import get_architecture
 from neurozoo.networks.keras_networks import KerasNetwork
-from neurozoo.npz_files import DAMAGE, read_npz
 
 REFERENCE = "reference"  # the array beside the weights that virtual batch normalisation needs
 _HELP = "docs/your_network.md shows how weights of other programs are written."

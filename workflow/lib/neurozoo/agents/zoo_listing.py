@@ -9,10 +9,10 @@ from types import NoneType
 from neurozoo.agents.frozen import RECORD_FILE, REMEDY, open_frozen
 from neurozoo.agents.tagged_agents import reached_tags
 from neurozoo.agents.tags import FINAL, TAGS
-from neurozoo.aligned_text import aligned
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.files import read_json
 from neurozoo.folders import find
+from neurozoo.text import aligned
 
 PRODUCTS = ("rollout.npz", "activation.mp4")  # files made from an agent that the list mentions
 HEADS = ("algo", "game", "network", "run", "tag", "frames", "score", "episodes", "protocol", "made of it")

@@ -13,7 +13,7 @@ import numpy as np
 
 from neurozoo.algorithms.results import NetworkResult
 from neurozoo.algorithms.session import Report, Watch
-from neurozoo.environments.layouts import AnyLayout
+from neurozoo.environments.game_networks import AnyLayout
 from neurozoo.environments.protocols import Protocol
 from neurozoo.native import usable_ops
 from neurozoo.native.build import ALE_VERSION

@@ -13,8 +13,8 @@ from neurozoo.agents.checkpoint import Checkpoint, write_checkpoint
 from neurozoo.environments.protocols import Protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.files import parse_json, write_json, written_whole
+from neurozoo.files.npz import read_npz
 from neurozoo.genomes.genome import Genome
-from neurozoo.npz_files import read_npz
 from neurozoo.records.format import FORMAT, KEY, FormatError, check_format
 from neurozoo.records.level_table import write_levels
 from neurozoo.records.run_result import FILES, GENOME, LEVELS, finite, write_run_result

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.games import action_codes
-from neurozoo.environments.layouts import layout_of
 from neurozoo.environments.protocols import protocol_of
 
 POLICIES = 8  # environments and models: too many weights for the caches, as in a population

@@ -8,7 +8,7 @@ import numpy as np
 
 from neurozoo.algorithms.neuroevolution.evolution_strategies import EvolutionStrategy
 from neurozoo.algorithms.settings import resolve_settings
-from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.evaluation import EpisodeResult
 from neurozoo.evaluation.native import NativeEvaluator

@@ -13,7 +13,7 @@ from neurozoo.algorithms.impala.settings import ImpalaSettings
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.environments.vector import AtariVectorEnvironment
 from neurozoo.native import usable_ops
-from neurozoo.networks.description import Layout
+from neurozoo.networks.chains import Layout
 from neurozoo.networks.keras_networks import KerasLayout
 from neurozoo.networks.torso import BLOCKS
 

@@ -17,7 +17,7 @@ from neurozoo.algorithms.dqn.learner import DeepQLearner
 from neurozoo.algorithms.impala.learner import ImpalaLearner
 from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.benchmark.learning_floor import EmulatorAlone, measure_product
-from neurozoo.environments.layouts import keras_layout_of, layout_of
+from neurozoo.environments.game_networks import keras_layout_of, layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.environments.vector import AtariVectorEnvironment
 from neurozoo.native import usable_ops

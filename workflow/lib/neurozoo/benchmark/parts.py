@@ -12,7 +12,7 @@ from neurozoo.evaluation import Trace
 from neurozoo.evaluation.native import NativeEvaluator, world_attributes
 from neurozoo.evaluation.reference import collect_reference
 from neurozoo.native import call_op, load_ops
-from neurozoo.networks.description import Layout
+from neurozoo.networks.chains import Layout
 from neurozoo.networks.native_plan import native_plan, plan_scales
 
 REPETITIONS = 3  # the fastest counts

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from neurozoo.aligned_text import aligned
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_text
+from neurozoo.text import aligned
 
 BEGIN = "<!-- measured: written by `python -m neurozoo bench --write`, not by hand -->"
 END = "<!-- end of what is measured -->"

@@ -15,10 +15,10 @@ from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.benchmark.learning_floor import LearningCosts, count_actor_critic, count_learning, floor_steps_per_second
 from neurozoo.benchmark.machine_peak import measure_peak
 from neurozoo.benchmark.report import Column, Table
-from neurozoo.environments.layouts import any_layout_of
+from neurozoo.environments.game_networks import any_layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.machine import machine, physical_cores
+from neurozoo.provenance import machine, physical_cores
 
 
 @dataclass(frozen=True)

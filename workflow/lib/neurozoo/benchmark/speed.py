@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.protocols import Protocol, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, EpisodeResult, Evaluator, make_evaluator
@@ -19,7 +19,7 @@ from neurozoo.evaluation.batched import BatchedEvaluator
 from neurozoo.evaluation.reference import collect_reference
 from neurozoo.genomes.genome import Genome
 from neurozoo.genomes.noise_table import open_noise_table
-from neurozoo.networks.description import Layout
+from neurozoo.networks.chains import Layout
 
 EPISODES = 4
 EPISODE_FRAMES = 2_000

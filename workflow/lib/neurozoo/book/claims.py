@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationError
 
 from neurozoo.errors import NeurozooError, unknown_name
+from neurozoo.files.yaml import read_yaml
 from neurozoo.plan.config_sections import Section
 from neurozoo.plan.configuration import check_config
 from neurozoo.validation import Number, Whole, explain, json_schema
-from neurozoo.yaml_files import read_yaml
 
 FOLDER = Path("docs", "results")  # of pages and records, in the project
 FILE = FOLDER / "book.yaml"

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from neurozoo.book.record import Record
-from neurozoo.number_text import number_label
 from neurozoo.records.comparability import LABEL, PLAYED, VARIANT, with_names
+from neurozoo.text import number_label
 
 NOTHING = "–"  # in a cell of a table
 RESTORE = "Restore it: git checkout."  # what to do about a damaged table

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from neurozoo.errors import NeurozooError
+from neurozoo.files.yaml import parse_yaml
 from neurozoo.folders import find
 from neurozoo.native import OPS
 from neurozoo.records.run_result import OF_TRAINING
-from neurozoo.yaml_files import parse_yaml
 
 NOISE = "results/noise/table.f32"
 SOME_RUN = "results/runs/ga/frostbite/large/1"

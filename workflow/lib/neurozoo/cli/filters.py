@@ -11,7 +11,7 @@ from typing import Any
 from neurozoo.cli import arguments as args
 from neurozoo.feature_visualization.objectives import OBJECTIVES
 from neurozoo.feature_visualization.parameterisations import PARAMETERISATIONS
-from neurozoo.number_text import number_label
+from neurozoo.text import number_label
 
 
 def add_commands(commands: args.Commands) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from neurozoo.agents.tags import FINAL
 from neurozoo.cli import arguments as args
 from neurozoo.errors import NeurozooError
-from neurozoo.number_text import number_label
+from neurozoo.text import number_label
 
 LOOKS = ("layout", "theme", "rows")  # of an activation movie
 # What each kind of movie does not use, and why.

@@ -15,7 +15,7 @@ import numpy as np
 
 from neurozoo.comparison.compared_runs import SEEDS, ComparedRun, read_compared_runs, spread
 from neurozoo.errors import NeurozooError, needing, unknown_name
-from neurozoo.npz_files import npz_written_whole
+from neurozoo.files.npz import npz_written_whole
 
 _COMPONENTS = 50  # principal components that t-SNE and UMAP start from, as in the Atari Zoo
 _PERPLEXITY, _ITERATIONS = 30, 1000

@@ -13,7 +13,7 @@ from neurozoo.comparison.sprites import COLUMNS, ROWS, height_at, make_sheets, w
 from neurozoo.environments.protocols import STEPS_PER_SECOND
 from neurozoo.errors import NeurozooError, needing
 from neurozoo.files import parse_json, write_text
-from neurozoo.npz_files import DAMAGE, NpzReader, read_npz
+from neurozoo.files.npz import DAMAGE, NpzReader, read_npz
 from neurozoo.templating import STATIC
 
 _REMEDY = "Make it again: python -m neurozoo compare embed, or the rule embed_states."

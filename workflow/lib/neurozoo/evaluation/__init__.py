@@ -10,12 +10,12 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from neurozoo.compute.dask_settings import ClusterSettings
-from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.protocols import Protocol as GameProtocol
 from neurozoo.environments.protocols import check_engine
 from neurozoo.errors import NeurozooError, needing
 from neurozoo.genomes.genome import Genome
-from neurozoo.networks.description import Layout
+from neurozoo.networks.chains import Layout
 
 DEFAULT_SLOTS = 256  # number of episodes that the batched engine plays at once
 

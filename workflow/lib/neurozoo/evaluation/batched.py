@@ -23,7 +23,7 @@ from neurozoo.evaluation.slot_networks import SlotNetworks, memory_needed
 from neurozoo.evaluation.world_pool import BEGUN, ENDED, PLAYING, WorldPool
 from neurozoo.genomes.genome import Genome
 from neurozoo.genomes.noise_table import open_noise_table
-from neurozoo.networks.description import Layout
+from neurozoo.networks.chains import Layout
 
 
 class Usage(NamedTuple):

@@ -13,7 +13,7 @@ from neurozoo.evaluation import Episode, EpisodeResult, Evaluator, Trace
 from neurozoo.genomes.genome import Genome, Mutation
 from neurozoo.native import load_ops
 from neurozoo.native.resource import Resource
-from neurozoo.networks.description import Layout
+from neurozoo.networks.chains import Layout
 from neurozoo.networks.native_plan import native_plan, plan_scales
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from neurozoo.errors import NeurozooError
 from neurozoo.genomes.genome import Genome, Mutation, Weights, check_genome, decode
-from neurozoo.networks.description import Layout
+from neurozoo.networks.chains import Layout
 
 
 class PinnedWeights:

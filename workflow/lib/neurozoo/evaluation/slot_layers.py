@@ -10,7 +10,7 @@ from typing import Any
 
 from keras import ops
 
-from neurozoo.networks.description import Layout
+from neurozoo.networks.chains import Layout
 from neurozoo.networks.layers import EPSILON, PlacedLayer
 
 Tensor = Any  # of TensorFlow or JAX

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from neurozoo.evaluation.array_backends import JaxBackend, TensorFlowBackend
-from neurozoo.networks.description import Layout
+from neurozoo.networks.chains import Layout
 
 
 class SlotNetworks:

@@ -16,7 +16,7 @@ from neurozoo.evaluation import Episode, EpisodeResult, Evaluator, Trace
 from neurozoo.evaluation.pinned_weights import PinnedWeights
 from neurozoo.genomes.genome import Genome
 from neurozoo.genomes.noise_table import open_noise_table
-from neurozoo.networks.description import Layout
+from neurozoo.networks.chains import Layout
 from neurozoo.networks.numpy_networks import plain_network
 from neurozoo.randomness import Purpose, generator
 

@@ -14,8 +14,8 @@ import plotnine as p9
 
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.figures import style
-from neurozoo.number_text import number_label
 from neurozoo.records.simple_dqn_csv import PHASES, read_statistics
+from neurozoo.text import number_label
 
 # The columns that can be drawn, with the titles of the original.
 FIELDS = {

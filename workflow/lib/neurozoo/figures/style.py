@@ -18,8 +18,8 @@ from plotnine.composition import Compose
 from neurozoo.algorithms.agent_names import called
 from neurozoo.errors import unknown_name
 from neurozoo.files import written_whole
-from neurozoo.number_text import number_label
 from neurozoo.records.comparability import PLAYED, VARIANT, differing_facts
+from neurozoo.text import number_label
 
 COLOUR_BY = {"model": ("model",), "algo": ("algo",), "algo_model": ("algo", "model")}
 FORMATS = ("pdf", "svg", "png")

@@ -13,6 +13,7 @@ from neurozoo.agents.tags import FINAL
 from neurozoo.environments.games import world_of
 from neurozoo.errors import NeurozooError
 from neurozoo.files import open_file
+from neurozoo.files.npz import NpzReader
 from neurozoo.gallery.file_titles import BY_FRAME, MOVIES, PICTURES, Titles, title_of
 from neurozoo.gallery.manifest import File, MovieFile, Picture
 from neurozoo.gallery.missing import REMAKE, MissingList
@@ -20,7 +21,6 @@ from neurozoo.gallery.video_facts import VideoFacts, crop_picture, find_poster, 
 from neurozoo.movies.panels import Place
 from neurozoo.movies.scene import places_on
 from neurozoo.movies.video import POSTER
-from neurozoo.npz_files import NpzReader
 
 LOOP = "loop.webp"  # of an activation movie, beside it
 POSTERS = "posters"  # subfolder of the pages, for pictures taken from movies

@@ -33,9 +33,9 @@ from neurozoo.gallery.manifest import Collection, Manifest, MovieFile, Run
 from neurozoo.gallery.media import POSTERS, portable
 from neurozoo.gallery.run_charts import RunCharts
 from neurozoo.gallery.scan import Resampling, comparable, read_manifest
-from neurozoo.number_text import number_label
 from neurozoo.records.tables import NO_LABELS
 from neurozoo.templating import STATIC, environment
+from neurozoo.text import number_label
 
 _BESIDE = "../"  # from the folder of the pages to the results
 _INSIDE = "files/"  # from a bundle's pages to its copies of the results

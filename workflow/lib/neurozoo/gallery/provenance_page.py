@@ -11,9 +11,8 @@ import yaml
 from neurozoo.errors import NeurozooError
 from neurozoo.files import read_json, write_json, write_text
 from neurozoo.folders import find
-from neurozoo.machine import machine
 from neurozoo.native import REBUILD
-from neurozoo.provenance import provenance
+from neurozoo.provenance import machine, provenance
 from neurozoo.records.run_config import IDENTITY, read_run_settings
 from neurozoo.templating import environment
 

@@ -11,7 +11,7 @@ from neurozoo.environments.games import reference_scores
 from neurozoo.figures.style import si_label
 from neurozoo.gallery.charts import Chart, Series, Strip, draw_chart, draw_strip, median_of
 from neurozoo.gallery.manifest import Manifest, Run
-from neurozoo.number_text import number_label
+from neurozoo.text import number_label
 
 _CARD_POINTS, _PAGE_POINTS = 60, 800  # most points of a line on a card and on a page
 _COLOURS = 21  # in style.css: seven colours, solid, dashed and dotted

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from neurozoo.aligned_text import aligned
 from neurozoo.folders import find
 from neurozoo.records.tables import ALL_GAMES, read_score_table
+from neurozoo.text import aligned
 
 
 def describe_results(results: str | os.PathLike) -> str:

@@ -19,7 +19,7 @@ from neurozoo.environments.protocols import Protocol, protocol_of
 from neurozoo.errors import NeurozooError, naming
 from neurozoo.files import read_json
 from neurozoo.networks.catalogue import get_network
-from neurozoo.networks.description import Layout
+from neurozoo.networks.chains import Layout
 
 DECODED_AT_ONCE = 65_536  # parameters
 MOST_SEEDS = 100_000  # takes hours to decode; a longer list is a mistake

@@ -10,8 +10,8 @@ from neurozoo.agents.generation_reports import generation_folder, read_reports, 
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_text
 from neurozoo.movies.grid import Entry, film_together
-from neurozoo.number_text import number_label
 from neurozoo.rollouts.rollout import record_rollout
+from neurozoo.text import number_label
 
 COLUMNS = 4  # screens in a row
 

@@ -18,7 +18,7 @@ from neurozoo.environments.observations import ObservationShape
 from neurozoo.movies.activations import WatchedStep
 from neurozoo.movies.lettering import black_letters, write_centred
 from neurozoo.movies.screens import action_words, even
-from neurozoo.number_text import number_label
+from neurozoo.text import number_label
 
 WIDTH, HEIGHT = 550, 1000  # pixels of the canvas; its height is a minimum
 CENTRE, TOP, SPACING = 350, 25, 50  # of the column of panels

@@ -24,7 +24,7 @@ from neurozoo.movies.score_line import ScoreLine
 from neurozoo.movies.screens import draw_packed, fitted_size
 from neurozoo.movies.stages import Form, Scale, Stage, choose_forms, stages_of
 from neurozoo.movies.themes import THEMES, Theme, ThemeName, colour_table, packed, packed_picture
-from neurozoo.number_text import number_label
+from neurozoo.text import number_label
 
 ROWS = (720, 1080)  # heights of wide movies
 ASPECT = 16 / 9

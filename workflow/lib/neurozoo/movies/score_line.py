@@ -7,7 +7,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from neurozoo.movies.themes import Theme, packed, packed_picture
-from neurozoo.number_text import number_label
+from neurozoo.text import number_label
 
 _FINE = 3  # lines are drawn this many times as large, and then reduced
 

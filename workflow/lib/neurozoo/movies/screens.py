@@ -8,8 +8,8 @@ from PIL import Image
 from neurozoo.environments.screen_shapes import ATARI_WIDTH
 from neurozoo.movies.lettering import write_fitting
 from neurozoo.movies.themes import packed_picture
-from neurozoo.number_text import number_label
 from neurozoo.rollouts.rollout_files import Action
+from neurozoo.text import number_label
 
 SMALL_SCREEN = 250  # pixels; screens up to this width are shown twice as large
 LINE = 26  # pixels per line of the caption

@@ -18,7 +18,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.networks.description import Network
+from neurozoo.networks.chains import Network
 from neurozoo.networks.keras_networks import KerasNetwork
 from neurozoo.networks.layers import EPSILON, Layer
 from neurozoo.networks.maze_network import VIEW, MazeNetwork

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from neurozoo.errors import NeurozooError
+from neurozoo.networks.chains import OBSERVATION_SHAPE, too_small_for
 from neurozoo.networks.checks import SHOW, check_choices, check_counts, check_layer_names, check_network_name
-from neurozoo.networks.description import OBSERVATION_SHAPE, too_small_for
 from neurozoo.networks.layers import Layer, PlacedLayer, split_parameters
 from neurozoo.networks.parameter_arrays import (
     GATES,

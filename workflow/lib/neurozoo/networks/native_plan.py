@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neurozoo.networks.description import Layout
+from neurozoo.networks.chains import Layout
 from neurozoo.networks.layers import VECTORS
 
 PLAN_SCALES = ("weight_scale", "vector_scale", "output_gain")  # factors of a layer in the native plan

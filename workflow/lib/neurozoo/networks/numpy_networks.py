@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from neurozoo.networks.description import Layout, Network
+from neurozoo.networks.chains import Layout, Network
 from neurozoo.networks.layers import Layer, PlacedLayer
 
 _ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from neurozoo.errors import NeurozooError, explained
 from neurozoo.files import open_text
-from neurozoo.yaml_files import check_written, parse_yaml
+from neurozoo.files.yaml import check_written, parse_yaml
 
 OPTIONS = ("--configfile", "--configfiles")
 

@@ -13,8 +13,8 @@ from neurozoo.agents.tags import parse_tag
 from neurozoo.algorithms.registry import ALGORITHMS, unknown_algorithm, unknown_preset, unknown_setting
 from neurozoo.algorithms.run_settings import InvalidSettings
 from neurozoo.compute.dask_settings import ClusterSettings
+from neurozoo.environments.game_networks import check_network
 from neurozoo.environments.games import check_game
-from neurozoo.environments.layouts import check_network
 from neurozoo.environments.protocols import get_protocol, has_continuous_outputs, output_names, protocol_of
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.networks.catalogue import ARCHITECTURES, get_network

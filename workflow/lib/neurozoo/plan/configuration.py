@@ -8,9 +8,9 @@ from itertools import islice
 
 from neurozoo.environments.gymnasium_games import trust_module_of
 from neurozoo.errors import NeurozooError
+from neurozoo.files.yaml import check_growth
 from neurozoo.plan.config_problems import config_problems
 from neurozoo.plan.structure import SHOWN_PROBLEMS, check_structure
-from neurozoo.yaml_files import check_growth
 
 
 def check_config(config: Mapping, *, source: str = "The configuration") -> dict:

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from neurozoo.environments.observations import ObservationShape
 from neurozoo.networks.catalogue import Architecture
-from neurozoo.networks.description import Network
+from neurozoo.networks.chains import Network
 
 OF_CONVOLUTIONS = ("weights",)
 OF_LAYERS = ("patches", "synthetic", "inversion", "guided")

@@ -8,11 +8,11 @@ from typing import Any
 
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.run_settings import Settings
-from neurozoo.aligned_text import markdown_table
 from neurozoo.files import write_text
 from neurozoo.plan.catalogue_pages import GENERATED, as_yaml, networks_page, protocols_page
 from neurozoo.plan.config_models import Config
 from neurozoo.plan.config_schema import schema_text
+from neurozoo.text import markdown_table
 from neurozoo.validation import json_schema
 
 _TYPES = {

@@ -15,10 +15,10 @@ from neurozoo.environments.games import action_codes, action_names
 from neurozoo.environments.protocols import STEPS_PER_SECOND, Protocol
 from neurozoo.environments.world import largest
 from neurozoo.errors import NeurozooError
-from neurozoo.number_text import number_label
 from neurozoo.play.controls import FIRST_DELAY, JOYSTICK, MANUAL_HELP, Controls, Display, action_of, help_of
 from neurozoo.rollouts.perturbations import Perturbation
 from neurozoo.rollouts.player import Player, default_epsilon, episode_starts, world_of_agent
+from neurozoo.text import number_label
 
 _LATE = 0.25  # seconds: maximum delay that is caught up with
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from neurozoo.errors import NeurozooError
 from neurozoo.files import parse_json, written_whole
+from neurozoo.files.npz import read_npz
 from neurozoo.folders import find
-from neurozoo.npz_files import read_npz
 
 FOLDER = "population"
 _COLUMNS = ("score", "steps", "index", "power", "parent")  # one number for each individual

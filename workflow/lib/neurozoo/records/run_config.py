@@ -7,8 +7,8 @@ from typing import Any
 
 from neurozoo.errors import NeurozooError
 from neurozoo.files import open_text
+from neurozoo.files.yaml import read_yaml
 from neurozoo.records.format import check_format
-from neurozoo.yaml_files import read_yaml
 
 IDENTITY = ("algo", "game", "model", "run", "protocol")  # the values that say which run it is
 

@@ -9,7 +9,7 @@ import numpy as np
 from neurozoo.environments.level_domains import LevelDomain, places_on_grid
 from neurozoo.errors import NeurozooError
 from neurozoo.files import parse_json, sha256_of
-from neurozoo.npz_files import DAMAGE, read_npz
+from neurozoo.files.npz import DAMAGE, read_npz
 from neurozoo.records.format import check_format
 from neurozoo.records.run_config import read_run_settings
 

@@ -13,7 +13,6 @@ from dataclasses import asdict, replace
 
 from neurozoo.agents.frozen import FrozenModel, open_frozen, use_one_thread
 from neurozoo.agents.scoring import ScoredEpisode, summary
-from neurozoo.aligned_text import aligned
 from neurozoo.environments import World
 from neurozoo.environments.protocols import Protocol, protocol_of
 from neurozoo.errors import NeurozooError
@@ -21,6 +20,7 @@ from neurozoo.files import write_json
 from neurozoo.rollouts.perturbations import Perturbation
 from neurozoo.rollouts.player import Player, default_epsilon, episode_starts, own_rule, world_of_agent
 from neurozoo.rollouts.progress import Progress
+from neurozoo.text import aligned
 
 HEADS = (
     "protocol", "actions", "sticky", "epsilon", "episodes", "mean", "error", "median", "lowest", "highest", "steps/s",

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 
 from neurozoo.agents.frozen import open_frozen
-from neurozoo.aligned_text import markdown_table
 from neurozoo.environments.games import RIVER_ACTIONS
 from neurozoo.environments.protocols import Protocol, get_protocol
 from neurozoo.environments.river_agents import Agent, PlanningAgent, ShuntingAgent
@@ -28,6 +27,7 @@ from neurozoo.environments.river_world import RiverCrossingWorld
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.files import write_json, written_whole
 from neurozoo.provenance import provenance
+from neurozoo.text import markdown_table
 
 _SCRIPTED: dict[str, Callable[[], Agent]] = {"shunting": ShuntingAgent, "planning": PlanningAgent}
 BASELINES = (*_SCRIPTED, "random")

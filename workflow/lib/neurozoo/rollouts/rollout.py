@@ -20,14 +20,14 @@ from neurozoo.agents.frozen import FrozenModel, open_frozen, use_one_thread
 from neurozoo.environments import World
 from neurozoo.environments.world import largest
 from neurozoo.errors import NeurozooError, explained
+from neurozoo.files.npz import Spool, npz_written_whole
 from neurozoo.folders import opened_parent, reached
-from neurozoo.npz_files import Spool, npz_written_whole
-from neurozoo.number_text import number_label
 from neurozoo.records.format import FORMAT, KEY
 from neurozoo.rollouts.perturbations import Perturbation
 from neurozoo.rollouts.player import Decision, Player, episode_starts, world_of_agent
 from neurozoo.rollouts.progress import Progress
 from neurozoo.rollouts.step_table import StepTable
+from neurozoo.text import number_label
 
 
 @dataclass(frozen=True)

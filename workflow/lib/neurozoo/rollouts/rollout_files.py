@@ -11,7 +11,7 @@ import numpy as np
 from neurozoo.agents.frozen import FrozenModel
 from neurozoo.errors import NeurozooError
 from neurozoo.files import parse_json
-from neurozoo.npz_files import NpzReader
+from neurozoo.files.npz import NpzReader
 from neurozoo.randomness import MAX_SEED
 from neurozoo.records.format import KEY, check_format
 from neurozoo.rollouts.perturbations import Perturbation

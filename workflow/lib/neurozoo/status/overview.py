@@ -9,6 +9,7 @@ from pathlib import Path
 
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.errors import NeurozooError
+from neurozoo.files.yaml import read_yaml
 from neurozoo.folders import guard
 from neurozoo.plan.changes import changed_settings, in_words
 from neurozoo.plan.configuration import check_config
@@ -19,7 +20,6 @@ from neurozoo.records.run_log import UNITS
 from neurozoo.status.run_files import last_lines, read_run_files
 from neurozoo.status.run_state import STATES, RunStatus, State, status_of
 from neurozoo.status.workflow_files import WorkflowFiles
-from neurozoo.yaml_files import read_yaml
 
 TAIL = 10  # lines shown of a failed run's log
 TRAINING_RULES = {"network": "train", "archive": "train_archive"}  # by the kind of the result

@@ -5,12 +5,12 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
-from neurozoo.aligned_text import aligned
 from neurozoo.errors import NeurozooError
 from neurozoo.records.run_log import UNITS
 from neurozoo.status.overview import TAIL, Overview
 from neurozoo.status.run_files import last_lines
 from neurozoo.status.run_state import STATES, RunStatus, duration_text
+from neurozoo.text import aligned
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

@@ -34,8 +34,8 @@ from neurozoo.agents.tags import SNAPSHOTS, TAGS
 from neurozoo.errors import NeurozooError, explained
 from neurozoo.evaluation import EpisodeResult
 from neurozoo.files import PLAIN_NAME, open_file, open_to_append, parse_json, read_json, write_json, written_whole
+from neurozoo.files.npz import DAMAGE
 from neurozoo.folders import delete, find, move, open_descriptor
-from neurozoo.npz_files import DAMAGE
 from neurozoo.records.format import FORMAT, KEY, check_format
 from neurozoo.records.genome_changes import as_changes
 from neurozoo.records.kept_result import drop_kept_result, kept_files

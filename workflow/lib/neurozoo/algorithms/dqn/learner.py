@@ -22,7 +22,7 @@ from neurozoo.environments.episode_seeds import draw_seed
 from neurozoo.environments.protocols import Protocol
 from neurozoo.environments.vector import SeedOf, Step, VectorEnvironment
 from neurozoo.environments.vector_environments import make_vector_environment
-from neurozoo.networks.description import Layout
+from neurozoo.networks.chains import Layout
 from neurozoo.randomness import MAX_SEED, Entropy, Purpose, generator
 
 SAVE_STEPS = 10_000  # steps between two saved states, at most

@@ -10,7 +10,7 @@ import numpy as np
 
 from neurozoo.algorithms.compiled import copier, fused, in_shards, predictor, training_step
 from neurozoo.algorithms.dqn.settings import DqnSettings
-from neurozoo.networks.description import Layout
+from neurozoo.networks.chains import Layout
 from neurozoo.networks.layers import PlacedLayer
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from neurozoo.algorithms.compiled import keep_to_threads
 from neurozoo.algorithms.dqn.learner import DeepQLearner
 from neurozoo.algorithms.learner_session import LearnerSession, find_ops
 from neurozoo.algorithms.session import RunContext
-from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.game_networks import layout_of
 
 REPLAY = "replay"  # folder in a run's state
 

@@ -10,7 +10,7 @@ from neurozoo.algorithms.impala.remote_actor import act_for_a_learner
 from neurozoo.algorithms.learner_session import LearnerSession, find_ops
 from neurozoo.algorithms.session import RunContext
 from neurozoo.compute.mpi import Ranks
-from neurozoo.environments.layouts import keras_layout_of
+from neurozoo.environments.game_networks import keras_layout_of
 from neurozoo.environments.vector_environments import VectorEnvironment, make_vector_environment
 from neurozoo.errors import NeurozooError
 from neurozoo.native.processor import processor_flags

@@ -14,7 +14,7 @@ from neurozoo.environments.episode_seeds import draw_seed
 from neurozoo.environments.protocols import Protocol
 from neurozoo.evaluation import Episode, EpisodeResult
 from neurozoo.genomes.genome import Genome
-from neurozoo.networks.description import Layout
+from neurozoo.networks.chains import Layout
 from neurozoo.randomness import Entropy, Purpose, generator
 
 AnySettings = TypeVar("AnySettings", bound=GaSettings | GradientSettings)

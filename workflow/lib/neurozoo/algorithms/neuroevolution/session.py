@@ -24,7 +24,7 @@ from neurozoo.algorithms.neuroevolution.starting import Fit, Start, keep_start, 
 from neurozoo.algorithms.results import NetworkResult
 from neurozoo.algorithms.session import Report, RunContext, Watch
 from neurozoo.compute.gpus import claim_gpus
-from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.game_networks import layout_of
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult, make_evaluator
 from neurozoo.evaluation.reference import collect_reference

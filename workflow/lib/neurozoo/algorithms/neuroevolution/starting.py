@@ -16,15 +16,15 @@ import numpy as np
 from neurozoo.agents.checkpoint import read_checkpoint
 from neurozoo.agents.genome_import import parse_genome, read_text
 from neurozoo.agents.playable_agent import read_agent
-from neurozoo.environments.layouts import layout_of
+from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError, naming
 from neurozoo.files import open_file, parse_json, sha256_of, written_whole
+from neurozoo.files.npz import DAMAGE, read_npz
 from neurozoo.genomes.genome import Genome, Weights, check_genome
 from neurozoo.genomes.packing import BLOCK_NAME, unpack
 from neurozoo.networks.catalogue import architecture_digest, get_network
-from neurozoo.networks.description import Layout
-from neurozoo.npz_files import DAMAGE, read_npz
+from neurozoo.networks.chains import Layout
 
 _COPY = "start.npz"
 _CHOICES = ("action_set", "observation", "start_state")

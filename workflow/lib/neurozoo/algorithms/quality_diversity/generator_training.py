@@ -30,7 +30,7 @@ from neurozoo.environments.platformer.generator import SOLUTION_SIZE, Generator
 from neurozoo.environments.platformer.simulator import OPS
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_json, written_whole
-from neurozoo.npz_files import DAMAGE, read_npz
+from neurozoo.files.npz import DAMAGE, read_npz
 from neurozoo.provenance import provenance
 
 SAVE_SECONDS = 60.0  # between two states

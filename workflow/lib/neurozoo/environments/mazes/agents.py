@@ -10,8 +10,8 @@ from neurozoo.environments.evolved_agents import dense_outputs, trained_weights
 from neurozoo.environments.mazes.recurrent_agent import FEWEST_ACTIONS, MOST_ACTIONS, NETWORK, RecurrentAgent, layout
 from neurozoo.environments.mazes.simulator import FORWARD, SEEN_GOAL, SEEN_WALL, TURN_LEFT, TURN_RIGHT, MazeAgent
 from neurozoo.errors import NeurozooError
+from neurozoo.files.npz import DAMAGE, read_npz
 from neurozoo.networks.maze_network import MAZE_OBSERVATION
-from neurozoo.npz_files import DAMAGE, read_npz
 
 _AHEAD, _LEFT, _RIGHT = (2, 3), (1, 4), (3, 4)  # cells of the view
 

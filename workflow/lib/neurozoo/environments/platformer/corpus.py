@@ -18,7 +18,7 @@ from neurozoo.environments.platformer.chunks import CHUNKS, GROUND_ROW, WIDTH, g
 from neurozoo.environments.platformer.simulator import OPS, WON, play
 from neurozoo.errors import NeurozooError
 from neurozoo.files import written_whole
-from neurozoo.npz_files import DAMAGE, read_npz
+from neurozoo.files.npz import DAMAGE, read_npz
 
 LENGTH = 200  # columns of a long level
 _FIRST, _LAST = 3, 4  # flat columns at its ends

@@ -15,7 +15,7 @@ from neurozoo.environments.platformer.senses import ACTIONS, NUM_SENSED, TICKS_P
 from neurozoo.environments.platformer.simulator import JUMP, OPS, WON
 from neurozoo.environments.platformer.tiles import checked_levels, read_level, to_text, without_wrong_ends
 from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.npz_files import DAMAGE, read_npz
+from neurozoo.files.npz import DAMAGE, read_npz
 
 METADATA: dict[str, Any] = {"render_modes": ["rgb_array", "ansi"], "render_fps": TICKS_PER_SECOND // TICKS_PER_STEP}
 

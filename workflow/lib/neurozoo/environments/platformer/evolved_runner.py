@@ -11,7 +11,7 @@ from neurozoo.environments.platformer.senses import ACTIONS, NUM_SENSED, TICKS_P
 from neurozoo.environments.platformer.simulator import JUMP, OPS, RUNNING, Games, Replay, replay, tiles_of_feet
 from neurozoo.environments.platformer.tiles import HEIGHT, WIDTH
 from neurozoo.errors import NeurozooError
-from neurozoo.npz_files import DAMAGE, read_npz
+from neurozoo.files.npz import DAMAGE, read_npz
 
 GAME = "gym.Platformer-v0"
 Runner = Callable[[np.ndarray], np.ndarray]  # from what it senses to a value per action, which the largest one wins

@@ -14,7 +14,7 @@ import numpy as np
 from neurozoo.environments.platformer.tiles import ALPHABET, HEIGHT, WIDTH
 from neurozoo.errors import NeurozooError
 from neurozoo.files import written_whole
-from neurozoo.npz_files import DAMAGE, read_npz
+from neurozoo.files.npz import DAMAGE, read_npz
 
 SOLUTION_SIZE = 32
 _KERNEL = 4  # side of the transposed convolutions, which double a picture

@@ -3,8 +3,8 @@ import time
 
 import pytest
 from neurozoo.errors import NeurozooError
+from neurozoo.files.yaml import check_growth, parse_yaml, read_yaml
 from neurozoo.plan.configuration import check_config
-from neurozoo.yaml_files import check_growth, parse_yaml, read_yaml
 
 
 def bomb(levels, text):

@@ -3,7 +3,7 @@ import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.genomes.genome import Genome, Mutation, decode
 from neurozoo.networks.catalogue import NETWORKS, get_network
-from neurozoo.networks.description import Network
+from neurozoo.networks.chains import Network
 from neurozoo.networks.layers import Layer
 
 # Section 2.5 of the specification.

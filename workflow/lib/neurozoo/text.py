@@ -1,5 +1,6 @@
-"""Formats tables for a terminal and for Markdown."""
+"""Writes tables and numbers for people."""
 
+import math
 from collections.abc import Collection, Iterable, Sequence
 
 
@@ -27,3 +28,11 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Writes a table in Markdown, one line per row."""
     lines = [head, ["---"] * len(head), *rows]
     return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+def number_label(value: float) -> str:
+    """Formats a score in three digits or in whole numbers: 0.389, 17.8, 4,536.
+
+    Halves, which means of few episodes often are, go up: 142.5 to 143.
+    """
+    return f"{math.floor(value + 0.5):,}" if 100 <= abs(value) < math.inf else f"{value:.3g}"

@@ -4,7 +4,7 @@ from neurozoo.environments.observations import observation_shape
 from neurozoo.environments.protocols import Protocol, output_names
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import Architecture, get_architecture, get_keras_network, get_network
-from neurozoo.networks.description import Layout, Network
+from neurozoo.networks.chains import Layout, Network
 from neurozoo.networks.keras_networks import KerasLayout
 from neurozoo.networks.numpy_networks import is_plain
 

@@ -6,7 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 from neurozoo.errors import NeurozooError
-from neurozoo.npz_files import NpzReader, Spool, npz_written_whole, read_npz
+from neurozoo.files.npz import NpzReader, Spool, npz_written_whole, read_npz
 
 REMEDY = "Do it again."
 
