@@ -919,7 +919,7 @@ def test_what_differs_from_the_configuration_and_version_of_now_is_said(project,
     assert sentence in page(root)
 
 
-def test_results_of_before_are_shown_as_such(project):
+def test_results_without_records_are_shown_as_such(project):
     earlier = {"kind": "scores", "table": "config/before.csv", "how": "1 run, two cores", "note": "One run."}
     root = project()
     names = "algo,game,model,protocol,runs,frames,score_mean,score_mean_low,score_mean_high\n"
