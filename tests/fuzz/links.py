@@ -425,7 +425,7 @@ def import_all() -> None:
     import tensorflow  # noqa: F401
     from neurozoo import __main__  # noqa: F401
     from neurozoo.agents import freeze, tagged_agents, zoo_listing  # noqa: F401
-    from neurozoo.book import making  # noqa: F401
+    from neurozoo.book import update  # noqa: F401
     from neurozoo.gallery import pages  # noqa: F401
     from neurozoo.movies import activation_movie, game_movie, generations, grid  # noqa: F401
     from neurozoo.status import overview  # noqa: F401
