@@ -218,6 +218,8 @@ def test_a_genome_file_may_say_how_it_is_played(tmp_path):
     write(path, **facts)
     protocol = read_genome(path).protocol
     assert (protocol.name, protocol.action_set, protocol.start_state) == ("machado2018", "minimal", "2018")
+    write(path, game="river_crossing", protocol="river_fixed", observation="objects")
+    assert read_genome(path).protocol.observation == "objects"
     write(path, protocol="uber")
     with pytest.raises(NeurozooError, match="did you mean 'uber2018'"):
         read_genome(path)
