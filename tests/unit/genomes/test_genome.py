@@ -77,8 +77,8 @@ def test_the_published_genome_has_the_published_weights(noise, data_dir):
 # ---- limits
 
 
-def test_the_last_slice_of_the_table_is_the_largest_index():
-    check_genome(Genome(90, (Mutation(90, 0.1),)), parameters=10, table_size=100)
+def test_an_index_is_that_of_a_whole_slice_of_the_table():
+    check_genome(Genome(90, (Mutation(0, 0.1), Mutation(90, 0.1))), parameters=10, table_size=100)
     for genome in (Genome(91), Genome(0, (Mutation(91, 0.1),)), Genome(-1)):
         with pytest.raises(
             NeurozooError, match=r"lies outside the noise table: .* allows 0 to 90\. Is it a genome for"
