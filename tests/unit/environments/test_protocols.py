@@ -27,6 +27,8 @@ def test_protocols_are_the_published_ones():
     assert (uber.action_set, uber.preprocessing, uber.frame_skip) == ("minimal", "published_bilinear", 4)
     assert (machado.sticky_probability, machado.max_noops, machado.presses_fire) == (0.25, 0, False)
     assert (machado.action_set, machado.preprocessing, machado.max_frames) == ("full", "area", 108_000)
+    rivers = [get_protocol(name) for name in ("river_fixed", "river_split", "river_faithful")]
+    assert [river.rules for river in rivers] == ["fixed", "fixed", "faithful"]
 
 
 @pytest.mark.parametrize(

@@ -77,8 +77,8 @@ def test_the_published_genome_has_the_published_weights(noise, data_dir):
 # ---- limits
 
 
-def test_the_last_slice_of_the_table_is_the_largest_index():
-    check_genome(Genome(90, (Mutation(90, 0.1),)), parameters=10, table_size=100)
+def test_an_index_is_that_of_a_whole_slice_of_the_table():
+    check_genome(Genome(90, (Mutation(0, 0.1), Mutation(90, 0.1))), parameters=10, table_size=100)
     for genome in (Genome(91), Genome(0, (Mutation(91, 0.1),)), Genome(-1)):
         with pytest.raises(
             NeurozooError, match=r"lies outside the noise table: .* allows 0 to 90\. Is it a genome for"
@@ -218,6 +218,8 @@ def test_a_genome_file_may_say_how_it_is_played(tmp_path):
     write(path, **facts)
     protocol = read_genome(path).protocol
     assert (protocol.name, protocol.action_set, protocol.start_state) == ("machado2018", "minimal", "2018")
+    write(path, game="river_crossing", protocol="river_fixed", observation="objects")
+    assert read_genome(path).protocol.observation == "objects"
     write(path, protocol="uber")
     with pytest.raises(NeurozooError, match="did you mean 'uber2018'"):
         read_genome(path)

@@ -73,6 +73,7 @@ def test_parameters_of_the_large_network_are_at_the_published_places():
         ("fc", 77984, 4042912),
         ("out", 4043424, 4052640),
     ]
+    assert [placed.in_shape for placed in layout.layers[-2:]] == [(1, 1, 11 * 11 * 64), (1, 1, 512)]
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,7 @@ def test_ways_of_one_name_are_told_apart_by_the_facts_that_differ():
         "uber2018, action set minimal, test epsilon 0.001",
     ]
     assert differing_facts(with_names(pd.DataFrame(runs))) == ["action set", "test epsilon"]
+    assert named(*runs[:2], column="played") == ["uber2018, action set minimal", "uber2018, action set full"]
 
 
 def test_runs_of_an_edited_network_are_not_pooled_with_those_of_the_network_before():

@@ -175,7 +175,7 @@ def test_the_line_with_the_error_is_found_among_others(line, tmp_path):
     assert error_line(lines) == line
     (tmp_path / "train.sge-7.log").write_text("\n".join(lines))
     failed = status(failed=job(5, "7"), log=tmp_path / "train.sge-7.log")
-    assert failed.state == "failed"
+    assert (failed.state, failed.log) == ("failed", tmp_path / "train.sge-7.log")
     assert failed.note == f"its job failed before the training began. Its log says: {line}"
 
 
