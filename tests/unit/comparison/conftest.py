@@ -8,7 +8,6 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
-from neurozoo.agents import frozen
 from neurozoo.environments.observations import observation_shape
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.records.format import FORMAT
@@ -43,7 +42,7 @@ def run_folder(tmp_path, monkeypatch):
             "node": "fc", "weight_node": "fc/w",
         }  # fmt: skip
         record = {
-            "format": frozen.FORMAT, "game": game, "model": "small", "algo": algo, "run": number,
+            "format": FORMAT, "game": game, "model": "small", "algo": algo, "run": number,
             "protocol": asdict(protocol), "actions": ["NOOP", "UP"],
             "layers": [layer, {**layer, "name": "out", "shape": [2]}],
         }  # fmt: skip

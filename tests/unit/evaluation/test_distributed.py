@@ -168,10 +168,8 @@ def test_sockets_listen_on_loopback_only_and_only_the_user_can_read_the_keys(
     wait_until(lambda: len(listening() - listening_before) >= 3)  # the scheduler and two workers
     sockets = listening() - listening_before
     assert {address for _, address, _ in sockets} == {"127.0.0.1"}
-    (keys,) = folder.glob("keys-*")
-    assert stat.S_IMODE(keys.stat().st_mode) == 0o700
-    assert {stat.S_IMODE(file.stat().st_mode) for file in keys.iterdir()} == {0o600}
-    secret = (keys / "key.pem").read_text().splitlines()[1]
+    assert {stat.S_IMODE((folder / name).stat().st_mode) for name in ("certificate.pem", "key.pem")} == {0o600}
+    secret = (folder / "key.pem").read_text().splitlines()[1]
     for process in started_by_us():
         assert secret not in command_line(process)
         assert secret not in " ".join(process.environ().values())
@@ -220,11 +218,10 @@ def test_after_closing_only_logs_are_left(world, tmp_path, parents, wait_until):
 
 
 def test_keys_that_a_killed_run_left_are_removed(world, tmp_path):
-    old = tmp_path / "keys-old"
-    old.mkdir()
-    (old / "key.pem").write_text("old")
+    (tmp_path / "key.pem").write_text("old")
     with make_evaluator(**world, cluster=ClusterSettings.of("local workers=1"), cluster_dir=tmp_path):
-        assert not old.exists()
+        assert (tmp_path / "key.pem").read_text() != "old"
+    assert not (tmp_path / "key.pem").exists()
 
 
 def test_the_batched_engine_is_not_for_a_cluster(world, tmp_path):

@@ -1,6 +1,7 @@
 import base64
 import html.parser
 import io
+import shutil
 
 import numpy as np
 import pytest
@@ -90,8 +91,7 @@ def test_episode_can_be_played_for_the_page(frozen_folder, tmp_path, capsys, mon
     record = rollout.record_rollout
     monkeypatch.setattr(rollout, "record_rollout", short)
     folder = tmp_path / "run"
-    folder.mkdir()
-    (folder / "frozen").symlink_to(frozen_folder("small"))
+    shutil.copytree(frozen_folder("small"), folder / "frozen")
     main(["filters", "guided-page", str(folder), "--filters", "1", "--play"])
     assert played == [0.05]
     assert "played 5 steps" in capsys.readouterr().out

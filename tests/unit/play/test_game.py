@@ -1,4 +1,5 @@
 import itertools
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -207,6 +208,6 @@ def test_command_plays_a_run_or_a_frozen_folder(folder, tmp_path, monkeypatch, c
             print("closed")
 
     monkeypatch.setattr("neurozoo.play.WindowDisplay", Window)
-    (tmp_path / "frozen").symlink_to(folder)
+    shutil.copytree(folder, tmp_path / "frozen")
     main(["play", str(tmp_path if place == "run" else folder), "--no-sound", "--games", "2"])
     assert capsys.readouterr().out.splitlines() == ["closed", "game 1: score 0 in 2 steps, not finished"]

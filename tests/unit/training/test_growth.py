@@ -1,20 +1,63 @@
 """What a run writes grows with its generations, not with their square."""
 
-import sys
-from pathlib import Path
+import shutil
 
+import numpy as np
 import pytest
+from neurozoo.algorithms.neuroevolution.genetic import GeneticAlgorithm
+from neurozoo.algorithms.neuroevolution.session import EvolutionSession
+from neurozoo.algorithms.settings import resolve_settings
+from neurozoo.environments.game_networks import layout_of
+from neurozoo.environments.protocols import get_protocol
+from neurozoo.evaluation import EpisodeResult
 from neurozoo.records.run_log import iter_log
+from neurozoo.training.clock import Clock
+from neurozoo.training.reporting import RunReporter, log_record
+from neurozoo.training.state import RunState
 
 FEW, MANY = 60, 600
+SETTINGS = {
+    "population_size": 12, "selection_threshold": 4, "validation_threshold": 3, "num_validation_episodes": 1,
+    "num_test_episodes": 1, "frames": 10**12,
+}  # fmt: skip
+
+
+def write_log(run_dir, generations):
+    """Writes log, text log and state as training does; genomes grow by a mutation in every second generation."""
+    protocol, clock = get_protocol("uber2018"), Clock()
+    algorithm = GeneticAlgorithm(
+        resolve_settings("ga", preset="demo", overrides=SETTINGS),
+        entropy=(1,),
+        layout=layout_of("frostbite", "large", protocol),
+        noise=np.broadcast_to(np.float32(0), 250_000_000),
+        protocol=protocol,
+    )
+    session = object.__new__(EvolutionSession)  # only its reports are wanted, and no engine
+    session._printed_elite = None
+    state = RunState(run_dir, identity={}, budget=10**12)
+    reporter = RunReporter(
+        kept=state.text_log, shown=run_dir / "train.log", budget=10**12, unit="frames", progress=0, title="growth",
+        report_name="generation", fields=algorithm.fields, terminal="lines",
+    )  # fmt: skip
+    while algorithm.iteration < generations:
+        record = None
+        while record is None:
+            episodes, length = algorithm.ask().episodes, algorithm.iteration / 2
+            scores = [n / 100 - abs(len(e.genome.mutations) - length) for n, e in enumerate(episodes)]
+            record = algorithm.tell([EpisodeResult(score, 500, 2000) for score in scores])
+        report = session._make_report(record)
+        clock.add(1.0, untimed=0.1, playing=0.8, processor=1.0)
+        line = log_record(report, unit="frames", spent=clock.end_iteration(), clock=clock)
+        state.report(line)
+        reporter.report(line, report)
+        state.save(algorithm.get_state(), clock.to_state(), algorithm.get_arrays(), progress=algorithm.frames)
+    reporter.close()
+    shutil.copyfile(state.log, run_dir / "log.jsonl")
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """The folders of a short and of a long run whose genomes grow."""
-    sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
-    from synthetic_results import write_log
-
     folder = tmp_path_factory.mktemp("growth")
     for generations in (FEW, MANY):
         write_log(folder / str(generations), generations)

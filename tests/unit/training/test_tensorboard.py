@@ -20,7 +20,7 @@ def events_of(folder):
 
 
 def test_all_numbers_of_a_report_are_scalars_over_the_progress(tmp_path):
-    with EventWriter(tmp_path / "events", continues=False) as events:
+    with EventWriter(tmp_path / "events") as events:
         events.report({"score": 1.5, "Iteration": 1, "elite": [1, 2], "is": True, "none": None}, progress=400)
         events.report({"score": 2.5}, progress=800)
     scalars, plugins = events_of(tmp_path / "events")
@@ -28,16 +28,15 @@ def test_all_numbers_of_a_report_are_scalars_over_the_progress(tmp_path):
     assert plugins == {"scalars"}
 
 
-def test_a_run_that_continues_keeps_its_events_and_a_new_one_does_not(tmp_path):
-    for score, continues in ((1.0, False), (2.0, True), (3.0, False)):
-        with EventWriter(tmp_path, continues=continues) as events:
+def test_a_run_that_continues_keeps_its_events(tmp_path):
+    for score in (1.0, 2.0):
+        with EventWriter(tmp_path) as events:
             events.report({"score": score}, progress=int(score))
-        found = [value for _, value in events_of(tmp_path)[0]["score"]]
-        assert found == {1.0: [1.0], 2.0: [1.0, 2.0], 3.0: [3.0]}[score]
+    assert [value for _, value in events_of(tmp_path)[0]["score"]] == [1.0, 2.0]
 
 
 def test_nothing_is_written_unless_it_is_wanted(tmp_path):
-    with EventWriter(None, continues=False) as events:
+    with EventWriter(None) as events:
         events.report({"score": 1.0}, progress=1)
     assert not list(tmp_path.iterdir())
 
@@ -45,7 +44,7 @@ def test_nothing_is_written_unless_it_is_wanted(tmp_path):
 def test_a_file_in_the_way_is_a_sentence(tmp_path):
     (tmp_path / "events").write_text("")
     with pytest.raises(NeurozooError, match="a file is where a folder"):
-        EventWriter(tmp_path / "events" / "deeper", continues=True)
+        EventWriter(tmp_path / "events" / "deeper")
 
 
 def test_a_run_writes_what_its_log_says(runner, tmp_path):

@@ -13,7 +13,7 @@ from neurozoo.algorithms.dqn.presets import PRESETS
 from neurozoo.algorithms.dqn.q_network import QNetwork
 from neurozoo.algorithms.dqn.settings import DqnSettings
 from neurozoo.errors import NeurozooError
-from neurozoo.networks.catalogue import get_network
+from neurozoo.networks.catalogue import NETWORKS, get_network
 from neurozoo.networks.chains import Network
 from neurozoo.networks.layers import Layer
 
@@ -180,15 +180,17 @@ def test_initial_weights_fill_their_range(rule, bound):
 @pytest.mark.parametrize("model", ["recurrent_large", "virtual_bn", "cshenton"])
 def test_networks_with_other_layers_are_refused(model):
     with pytest.raises(NeurozooError, match="trains networks of convolutions and dense layers"):
-        network_of(layout=get_network(model).layout(ACTIONS))
+        PLAIN.check_model(model)
 
 
-def test_a_dueling_head_needs_a_hidden_layer():
-    with pytest.raises(NeurozooError, match="set dueling to false"):
-        network_of(dataclasses.replace(PLAIN, dueling=True))
+def test_a_dueling_head_needs_a_hidden_layer(monkeypatch):
+    dueling = dataclasses.replace(PLAIN, dueling=True)
+    dueling.check_model("nature")
     layers = (Layer("conv1", "conv", 16, kernel=8, stride=4), Layer("out", "dense", activation="linear"))
-    with pytest.raises(NeurozooError, match="set dueling to false"):  # it would halve the height of the pictures
-        network_of(dataclasses.replace(PLAIN, dueling=True), Network("shallow", (), layers).layout(ACTIONS))
+    monkeypatch.setitem(NETWORKS, "shallow", Network("shallow", (), layers))
+    for model in ("linear", "shallow"):  # it would halve the height of the pictures
+        with pytest.raises(NeurozooError, match="set dueling to false"):
+            dueling.check_model(model)
 
 
 @pytest.mark.long

@@ -97,6 +97,11 @@ class NativeEvaluator(Evaluator):
             if isinstance(initial, int) or slot >= 0:
                 rows.append(-1)
             else:
+                if initial.theta.shape != (self.layout.parameter_count,):
+                    raise NeurozooError(
+                        f"The network has {self.layout.parameter_count:,} parameters, but got weights of shape "
+                        f"{initial.theta.shape}."
+                    )
                 rows.append(len(weights))
                 weights.append(initial.theta)
             mutations.extend(rest)

@@ -141,7 +141,7 @@ def open_file(path: str | os.PathLike) -> io.BufferedReader:
     Raises:
         OSError: As `open_descriptor`. `explained` has a sentence for each.
     """
-    return open(open_descriptor(path, os.O_RDONLY), "rb")
+    return open(path, "rb", opener=open_descriptor)
 
 
 @contextlib.contextmanager
@@ -158,7 +158,7 @@ def reached_file(path: str | os.PathLike) -> Iterator[Path]:
 
 def open_to_append(path: str | os.PathLike) -> TextIO:
     """Opens a text file (UTF-8) to write at its end; it is made if it is missing, see `open_descriptor`."""
-    return open(open_descriptor(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "a", encoding="utf-8")
+    return open(path, "a", encoding="utf-8", opener=open_descriptor)
 
 
 def open_text(path: str | os.PathLike, *, errors: str = "strict", newline: str | None = None) -> TextIO:
@@ -168,7 +168,7 @@ def open_text(path: str | os.PathLike, *, errors: str = "strict", newline: str |
 
 def open_to_write(path: str | os.PathLike) -> TextIO:
     """Opens a text file (UTF-8) to write it anew, as a log is written: line by line, see `open_descriptor`."""
-    return open(open_descriptor(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w", encoding="utf-8")
+    return open(path, "w", encoding="utf-8", opener=open_descriptor)
 
 
 def read_text(path: str | os.PathLike, remedy: str, *, most: int = MOST_TEXT) -> str:

@@ -293,7 +293,7 @@ class Backup:
         place = self._run_dir / temporary_name("restored")
         try:
             for name, parts in files.items():
-                with open(open_descriptor(place / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
+                with open(place / name, "xb", opener=open_descriptor) as file:
                     for part in parts:
                         file.write(self._part(part, name))
             yield place

@@ -86,7 +86,7 @@ def train(
                 if brought_back:
                     reporter.say(brought_back)
                 folder = context.run_dir / "tensorboard" if tensorboard else None
-                with EventWriter(folder, continues=bool(state.saved)) as events, session:
+                with EventWriter(folder) as events, session:
                     for sentence in session.announcements:
                         reporter.say(sentence)
                     watch = TrainingWatch(state, reporter, heartbeat, interruption, backup, _clock_of(context, state))

@@ -185,7 +185,7 @@ class RunState:
     def _cut_log(self) -> None:
         length = self.saved["log_bytes"] if self.saved else 0
         if self._log_size() > length:
-            with open(open_descriptor(self.log, os.O_RDWR), "rb+") as file:
+            with open(self.log, "rb+", opener=open_descriptor) as file:
                 file.truncate(length)
 
     def _remove_arrays(self) -> None:
@@ -239,7 +239,7 @@ class RunState:
         lines = [json.dumps(record) + "\n" for record in records]
         try:
             # Opened anew each time: what a full disk refuses must not stay in a buffer and be refused again.
-            with open(open_descriptor(self._journal_path, os.O_RDWR | os.O_CREAT | os.O_APPEND), "ab+") as file:
+            with open(self._journal_path, "ab+", opener=open_descriptor) as file:
                 if _ends_within_a_line(file):  # a line that a kill cut off must not swallow the next one
                     lines.insert(0, "\n")
                 file.write("".join(lines).encode())

@@ -16,14 +16,13 @@ class EventWriter:
     TensorBoard itself is not needed for this. Look at all runs with `tensorboard --logdir results/runs`.
 
     Args:
-        folder: Folder of the event files; None to write nothing.
-        continues: Whether the run goes on, so that earlier files stay.
+        folder: Folder of the event files, of which earlier ones stay; None to write nothing.
 
     Raises:
         NeurozooError: The folder cannot be written.
     """
 
-    def __init__(self, folder: Path | None, *, continues: bool) -> None:
+    def __init__(self, folder: Path | None) -> None:
         self._writer, self._stack = None, contextlib.ExitStack()
         if folder is None:
             return

@@ -95,7 +95,7 @@ class Rings:
         for name, (dtype, tail) in self._layout.items():
             path, shape = self._path(name), (self._rows, *tail)
             try:
-                with open(open_descriptor(path, os.O_RDWR), "rb+") as file:
+                with open(path, "rb+", opener=open_descriptor) as file:
                     # First read-only: in write mode, NumPy would fill up a file that was cut off.
                     array = np.lib.format.open_memmap(reached(file.fileno()), mode="r")
                     if (array.dtype, array.shape) != (np.dtype(dtype), shape):
@@ -126,7 +126,7 @@ class Rings:
         if self._folder is None:
             return np.zeros(shape, dtype)
         delete(self._path(name))
-        with open(open_descriptor(self._path(name), os.O_RDWR | os.O_CREAT | os.O_EXCL), "rb+") as file:
+        with open(self._path(name), "xb+", opener=open_descriptor) as file:
             array = np.lib.format.open_memmap(reached(file.fileno()), mode="w+", dtype=dtype, shape=shape)
             os.posix_fallocate(file.fileno(), 0, os.fstat(file.fileno()).st_size)
         return array
