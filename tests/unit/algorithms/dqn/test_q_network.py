@@ -9,11 +9,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from neurozoo.algorithms.compiled import keep_to_threads
+from neurozoo.algorithms.dqn import settings
 from neurozoo.algorithms.dqn.presets import PRESETS
 from neurozoo.algorithms.dqn.q_network import QNetwork
 from neurozoo.algorithms.dqn.settings import DqnSettings
 from neurozoo.errors import NeurozooError
-from neurozoo.networks.catalogue import NETWORKS, get_network
+from neurozoo.networks.catalogue import get_network
 from neurozoo.networks.chains import Network
 from neurozoo.networks.layers import Layer
 
@@ -187,10 +188,10 @@ def test_a_dueling_head_needs_a_hidden_layer(monkeypatch):
     dueling = dataclasses.replace(PLAIN, dueling=True)
     dueling.check_model("nature")
     layers = (Layer("conv1", "conv", 16, kernel=8, stride=4), Layer("out", "dense", activation="linear"))
-    monkeypatch.setitem(NETWORKS, "shallow", Network("shallow", (), layers))
-    for model in ("linear", "shallow"):  # it would halve the height of the pictures
+    for network in (get_network("linear"), Network("shallow", (), layers)):  # it would halve the height of the pictures
+        monkeypatch.setattr(settings, "get_network", lambda _, network=network: network)
         with pytest.raises(NeurozooError, match="set dueling to false"):
-            dueling.check_model(model)
+            dueling.check_model(network.name)
 
 
 @pytest.mark.long
