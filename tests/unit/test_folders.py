@@ -1,4 +1,5 @@
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -242,3 +243,24 @@ def test_jobs_of_snakemake_know_the_folder_of_results(tmp_path, outside):
     environment = {**os.environ, "NEUROZOO_RESULTS": str(tmp_path / "results")}
     run = subprocess.run([sys.executable, "-c", write], env=environment, capture_output=True, text=True)
     assert "tables is a link" in run.stderr
+
+
+# They work in temporary folders, in the project's own, or in that of the compiler.
+OWN_FOLDERS = {
+    "agents/freeze.py", "book/reports.py", "book/update.py", "cloud/stack.py", "compute/gpus.py", "native/build.py", "native/image.py",
+    "native/make_image.py", "native/patches.py", "plan/reference.py", "folders.py", "files/__init__.py",
+}  # fmt: skip
+CHANGES = re.compile(
+    r"\.unlink\(|rmtree\(|shutil\.(move|copy)|os\.(remove|rename|replace|unlink|rmdir)\(|\.rmdir\(|mkdir\(|makedirs\("
+    r"|\.write_(text|bytes)\((?<!temporary\.write_text\()(?<!temporary\.write_bytes\()"
+)
+
+
+def test_no_other_module_changes_files_and_folders_by_itself():
+    library = Path(folders.__file__).parent
+    found = {
+        path.relative_to(library).as_posix(): match[0]
+        for path in library.rglob("*.py")
+        if (match := CHANGES.search(path.read_text(encoding="utf-8")))
+    }
+    assert set(found) - OWN_FOLDERS == set(), found
