@@ -49,11 +49,14 @@ def written_whole(path: str | os.PathLike, *, is_durable: bool = True) -> Iterat
         with opened_parent(path, make=True) as (folder, name):
             temporary = temporary_name(name)
             try:
-                os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=folder))
-                yield reached(folder, temporary)
-                if is_durable:
-                    with open(os.open(temporary, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)) as file:
-                        os.fsync(file.fileno())
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+                descriptor = os.open(temporary, flags, 0o666, dir_fd=folder)
+                try:
+                    yield reached(folder, temporary)
+                    if is_durable:
+                        os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
                 os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
             except BaseException:
                 with contextlib.suppress(OSError):
