@@ -247,8 +247,9 @@ def test_jobs_of_snakemake_know_the_folder_of_results(tmp_path, outside):
 
 # They work in temporary folders, in the project's own, or in that of the compiler.
 OWN_FOLDERS = {
-    "agents/freeze.py", "book/reports.py", "book/update.py", "cloud/stack.py", "compute/gpus.py", "native/build.py", "native/image.py",
-    "native/make_image.py", "native/patches.py", "plan/reference.py", "folders.py", "files/__init__.py",
+    "agents/freeze.py", "book/reports.py", "book/update.py", "cloud/stack.py", "compute/gpus.py", "files/__init__.py",
+    "folders.py", "native/build.py", "native/image.py", "native/make_image.py", "native/patches.py",
+    "plan/reference.py",
 }  # fmt: skip
 CHANGES = re.compile(
     r"\.unlink\(|rmtree\(|shutil\.(move|copy)|os\.(remove|rename|replace|unlink|rmdir)\(|\.rmdir\(|mkdir\(|makedirs\("
