@@ -146,15 +146,18 @@ class _How(ctypes.Structure):
 
 
 _AT_ONCE = _How(_FOLDER, 0, 0x04)  # RESOLVE_NO_SYMLINKS
-_syscall = getattr(ctypes.CDLL(None), "syscall", None) if sys.platform == "linux" else None
+_syscall = ctypes.CDLL(None).syscall if sys.platform == "linux" else None
+if _syscall is not None:
+    _syscall.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
+    _syscall.restype = ctypes.c_long
 
 
 def _open_without_links(path: str, folder: int) -> int:
     """Opens a folder with Linux's `openat2`; -1 if it cannot be opened so, whatever the reason.
 
-    Source: openat2(2), Linux 5.6; number 437 on all architectures.
+    Source: openat2(2), Linux 5.6; its number is 437 on x86-64 and ARM.
     """
-    if _syscall is None or not path:
+    if _syscall is None or not path or "\0" in path:  # which would end the name for C
         return -1
     return _syscall(437, folder, os.fsencode(path), ctypes.byref(_AT_ONCE), ctypes.sizeof(_AT_ONCE))
 
