@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from neurozoo.compute.gpus import claim_requested
 from neurozoo.compute.time_limit import time_slice
 from neurozoo.errors import plain_errors
 from neurozoo.native import OPS
@@ -9,13 +10,16 @@ from neurozoo.plan.planned_runs import run_settings
 from neurozoo.training import make_context, train
 
 with plain_errors(snakemake.log[0]), time_slice():
+    settings = run_settings(snakemake.config, **dict(snakemake.wildcards.items()))
+    if not settings.gpus:  # with them, the session claims what it needs
+        claim_requested(snakemake.resources.get("gpu"))
     train(
         make_context(
             algo=snakemake.wildcards.algo,
             game=snakemake.wildcards.game,
             model=snakemake.wildcards.model,
             run=int(snakemake.wildcards.run),
-            settings=run_settings(snakemake.config, **dict(snakemake.wildcards.items())),
+            settings=settings,
             run_dir=Path(snakemake.output.config).parent,
             ops=snakemake.input.get("ops", OPS),
             noise=snakemake.input.get("noise"),

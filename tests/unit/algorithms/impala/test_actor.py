@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from neurozoo.agents.policies import NetworkOutputs, Sampled
-from neurozoo.algorithms.impala.actor import Actor, Game, stack_into
+from neurozoo.algorithms.impala.actor import Actor, Game
 from neurozoo.algorithms.impala.rollouts import Rollout
 from toys import Counting
 
@@ -164,6 +164,6 @@ def test_environments_draw_different_actions():
 
 def test_screens_are_stacked_as_channels():
     stacks = np.random.default_rng(0).integers(256, size=(3, 4, 6, 5)).astype(np.uint8)
-    target = np.zeros((3, 6, 5, 4), np.uint8)
-    stack_into(target, stacks)
-    np.testing.assert_array_equal(target, stacks.transpose(0, 2, 3, 1))
+    rollout = Rollout(length=2, num_envs=3, observation_shape=(6, 5, 4), num_actions=4)
+    rollout.see(1, stacks)
+    np.testing.assert_array_equal(rollout.observations[1], stacks.transpose(0, 2, 3, 1))

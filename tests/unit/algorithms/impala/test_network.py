@@ -10,7 +10,7 @@ from neurozoo.agents.policies import PolicyInputs
 from neurozoo.algorithms.impala.network import ActorCritic
 from neurozoo.algorithms.impala.presets import PRESETS
 from neurozoo.networks.catalogue import get_keras_network
-from toys import drawn_rollout
+from toys import batch_of, drawn_rollout
 
 SHAPE, ACTIONS, TIME, BATCH = (12, 10, 2), 4, 5, 3
 SETTINGS = replace(
@@ -81,7 +81,7 @@ def test_an_update_has_the_loss_of_the_twin(model):
     rollout = rollout_of(layout)
     logits, values = said(layout, network.online, rollout)
     parts, _, ratios = twin_loss(SETTINGS, logits, values, rollout)
-    figures = network.update(rollout.batch(slice(None)), learning_rate=0.0)
+    figures = network.update(batch_of(rollout), learning_rate=0.0)
     found = [figures[name] for name in ("loss_pg", "loss_baseline", "loss_entropy", "loss_total")]
     assert found == pytest.approx([*parts, sum(parts)], rel=1e-4)
     assert figures["entropy_mean"] == pytest.approx(twins.entropies(logits[:-1]).mean(), rel=1e-4)
@@ -106,7 +106,7 @@ def test_an_update_in_shards_is_that_of_the_whole_batch_up_to_rounding(model, dt
     _, divided = make(model, ranks, shards=BATCH, **changes)
     rollout = rollout_of(layout)
     before = whole.theta()
-    figures = [each.update(rollout.batch(slice(None)), learning_rate=1.0) for each in (whole, divided)]
+    figures = [each.update(batch_of(rollout), learning_rate=1.0) for each in (whole, divided)]
     assert figures[1] == pytest.approx(figures[0], rel=max(error, 1e-5))
     gradients = [before - each.theta() for each in (whole, divided)]
     assert np.linalg.norm(gradients[1] - gradients[0]) < error * np.linalg.norm(gradients[0])
@@ -119,7 +119,7 @@ def test_an_update_goes_down_the_gradient_of_finite_differences():
     rollout = rollout_of(layout)
     before = network.theta().astype(np.float64)
     _, fixed, _ = twin_loss(SETTINGS, *said(layout, network.online, rollout), rollout)
-    figures = network.update(rollout.batch(slice(None)), learning_rate=1.0)
+    figures = network.update(batch_of(rollout), learning_rate=1.0)
     gradient = before - network.theta()
     assert figures["grad_norm"] == pytest.approx(np.linalg.norm(gradient), rel=1e-3)
     probe = layout.keras_model()
@@ -141,7 +141,7 @@ def test_an_update_goes_down_the_gradient_of_finite_differences():
 def test_the_gradient_is_bounded_in_its_norm():
     layout, network = make(decay_rate=1.0, optimizer_epsilon=1e-30, max_gradient_norm=0.01)
     before = network.theta().astype(np.float64)
-    figures = network.update(rollout_of(layout).batch(slice(None)), learning_rate=1.0)
+    figures = network.update(batch_of(rollout_of(layout)), learning_rate=1.0)
     assert figures["grad_norm"] > 0.1
     assert np.linalg.norm(before - network.theta()) == pytest.approx(0.01, rel=1e-3)
 
@@ -153,7 +153,7 @@ def test_acting_weights_change_only_at_the_hand_over():
         rollout.observations[0], rollout.previous_actions[0], rollout.previous_rewards[0], rollout.is_first[0]
     )
     first, _ = network.act(inputs, rollout.state)
-    network.update(rollout.batch(slice(None)), learning_rate=0.01)
+    network.update(batch_of(rollout), learning_rate=0.01)
     np.testing.assert_array_equal(network.act(inputs, rollout.state)[0].preferences, first.preferences)
     learned, state = network.ask(inputs, rollout.state)
     assert (learned.preferences != first.preferences).any()
@@ -168,13 +168,13 @@ def test_acting_weights_change_only_at_the_hand_over():
 def test_a_restored_network_goes_on_as_the_saved_one(dtype):
     layout, network = make(dtype=dtype)
     rollouts = [rollout_of(layout, seed) for seed in range(3)]
-    network.update(rollouts[0].batch(slice(None)), learning_rate=0.01)
+    network.update(batch_of(rollouts[0]), learning_rate=0.01)
     saved = {name: array.copy() for name, array in network.get_arrays().items()}
     _, other = make(dtype=dtype)
     other.set_arrays(saved)
     for each in (network, other):
         for rollout in rollouts[1:]:
-            each.update(rollout.batch(slice(None)), learning_rate=0.01)
+            each.update(batch_of(rollout), learning_rate=0.01)
     np.testing.assert_array_equal(network.theta(), other.theta())
     assert set(saved) >= {"online", "acting", "optimizer-0"}
     assert {array.dtype.name for array in saved.values()} == {"float32", "int64"}  # the optimizer counts its steps
@@ -193,7 +193,7 @@ def test_losses_and_gradients_in_bfloat16_are_near_those_in_float32(model):
     gradients, figures = [], []
     for _, network in (exact, rounded):
         np.testing.assert_array_equal(network.theta(), before)
-        figures.append(network.update(rollout.batch(slice(None)), learning_rate=1.0))
+        figures.append(network.update(batch_of(rollout), learning_rate=1.0))
         gradients.append(before - network.theta())
     assert figures[1] == pytest.approx(figures[0], rel=0.01)
     error = np.linalg.norm(gradients[1] - gradients[0]) / np.linalg.norm(gradients[0])
@@ -207,7 +207,7 @@ def test_what_acts_and_what_is_tested_is_float32():
         rollout.observations[0], rollout.previous_actions[0], rollout.previous_rewards[0], rollout.is_first[0]
     )
     for number in range(2):  # the second time with other weights than the first
-        network.update(rollout.batch(slice(None)), learning_rate=0.01)
+        network.update(batch_of(rollout), learning_rate=0.01)
         logits, values = said(layout, layout.keras_model(network.theta()), rollout)
         asked, _ = network.ask(inputs, [part * ~rollout.is_first[0][:, None] for part in rollout.state])
         np.testing.assert_allclose(asked.preferences, logits[0], rtol=1e-5, atol=1e-6, err_msg=f"update {number}")

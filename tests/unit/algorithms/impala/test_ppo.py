@@ -63,7 +63,7 @@ def test_each_epoch_draws_every_step_once(kind):
     rollout = rollout_of(layout)
     rollout.actions[:] = np.arange(TIME * COUNT).reshape(TIME, COUNT)
     rollout.observations[:TIME, ..., 0] = rollout.actions[..., None, None]
-    drawn = list(minibatches(rollout, replace(SETTINGS, minibatches=kind), np.random.default_rng(0)))
+    drawn = list(minibatches(rollout, replace(SETTINGS, minibatches=kind), np.random.default_rng(0)).batches())
     assert len(drawn) == 3 * 2
     shape = (TIME, 2) if kind == "unrolls" else (1, TIME * 2)
     orders = []
@@ -86,7 +86,7 @@ def test_unrolls_keep_the_memory_of_their_environments(kind):
     layout, _ = make()
     rollout = rollout_of(layout)
     rollout.actions[:] = np.arange(COUNT)
-    for batch in minibatches(rollout, replace(SETTINGS, minibatches=kind), np.random.default_rng(0)):
+    for batch in minibatches(rollout, replace(SETTINGS, minibatches=kind), np.random.default_rng(0)).batches():
         assert batch["actions"].shape == (TIME, 2)
         environments = batch["actions"][0]
         np.testing.assert_array_equal(batch["hidden_state"], rollout.state[0][environments])
@@ -104,7 +104,7 @@ def test_unrolls_keep_the_memory_of_their_environments(kind):
 def test_an_update_has_the_loss_of_the_twin(model, changes):
     layout, network = make(model, **changes)
     s = replace(SETTINGS, **changes)
-    batch = next(minibatches(rollout_of(layout), s, np.random.default_rng(4)))
+    batch = next(minibatches(rollout_of(layout), s, np.random.default_rng(4)).batches())
     state, logits, values = [batch[name] for name in ("hidden_state", "cell_state") if name in batch], [], []
     for step in range(len(batch["values"])):
         keeps = ~batch["is_first"][step][:, None]
@@ -143,7 +143,9 @@ def test_an_update_has_the_loss_of_the_twin(model, changes):
 def test_actions_that_are_far_from_the_old_policy_move_nothing():
     """With every ratio beyond its bound, in the direction of the advantage, only the baseline learns."""
     layout, network = make("impala_shallow", entropy_cost=0.0, normalize_advantages=False)
-    batch = next(minibatches(rollout_of(layout), replace(SETTINGS, minibatches="unrolls"), np.random.default_rng(4)))
+    batch = next(
+        minibatches(rollout_of(layout), replace(SETTINGS, minibatches="unrolls"), np.random.default_rng(4)).batches()
+    )
     batch["advantages"] = np.ones_like(batch["advantages"])
     batch["logits"] = np.float32(-30) * np.eye(ACTIONS, dtype=np.float32)[batch["actions"]]  # were never to be expected
     head = network.online.get_layer("policy").kernel
@@ -194,19 +196,19 @@ def test_weights_are_the_ratios_of_probabilities_within_their_bounds():
 
 def test_the_first_minibatch_of_a_rollout_has_ratios_of_one_however_old_the_rollout_is():
     network, rollout, proximal = proximal_and_rollout("impala_shallow_lstm")
-    batch = next(minibatches(rollout, SETTINGS, np.random.default_rng(4), proximal))
+    batch = next(minibatches(rollout, SETTINGS, np.random.default_rng(4), proximal).batches())
     figures = network.update(batch, learning_rate=0.01)
     assert figures["rho_mean"] == pytest.approx(1, abs=1e-5)
     assert figures["rho_clipped_share"] == 0
     again = network.update(batch, learning_rate=0.0)
     assert again["loss_pg"] < figures["loss_pg"]  # the step went down the loss
-    plain = next(minibatches(rollout, SETTINGS, np.random.default_rng(4)))
+    plain = next(minibatches(rollout, SETTINGS, np.random.default_rng(4)).batches())
     assert network.update(plain, learning_rate=0.0)["rho_clipped_share"] > 0.3
 
 
 def test_a_decoupled_update_has_the_weighted_loss_of_the_twin():
     network, rollout, proximal = proximal_and_rollout("impala_shallow")
-    batch = next(minibatches(rollout, SETTINGS, np.random.default_rng(4), proximal))
+    batch = next(minibatches(rollout, SETTINGS, np.random.default_rng(4), proximal).batches())
     # Ratios of 1: what is left of the loss are the weighted advantages.
     advantages = np.float64(batch["advantages"])
     normalized = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
@@ -219,7 +221,7 @@ def test_a_decoupled_update_has_the_weighted_loss_of_the_twin():
 def test_advantages_come_from_the_values_of_the_network_that_learns():
     _, rollout, proximal = proximal_and_rollout("impala_shallow")
     everything = replace(SETTINGS, batch_size=COUNT, epochs=1)
-    batch = next(minibatches(rollout, everything, np.random.default_rng(4), proximal))
+    batch = next(minibatches(rollout, everything, np.random.default_rng(4), proximal).batches())
     expected = twins.generalized_advantages(
         rewards=np.clip(rollout.rewards, -1, 1),
         discounts=np.float32(everything.discount) * ~rollout.is_last,

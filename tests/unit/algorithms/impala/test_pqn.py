@@ -30,7 +30,9 @@ def targets_of(rollout, settings):
     """Targets of all steps, shape (time, num_envs), from one minibatch of everything."""
     rollout.actions[:] = np.arange(rollout.actions.size).reshape(rollout.actions.shape)
     count = rollout.actions.shape[1]
-    (batch,) = minibatches(rollout, replace(settings, batch_size=count, num_envs=count), np.random.default_rng(0))
+    (batch,) = minibatches(
+        rollout, replace(settings, batch_size=count, num_envs=count), np.random.default_rng(0)
+    ).batches()
     order = np.argsort(batch["actions"].ravel())
     return batch["targets"].ravel()[order].reshape(rollout.actions.shape)
 
@@ -66,7 +68,7 @@ def test_returns_are_those_of_the_twin(lambda_):
 def test_updates_descend_the_loss_of_the_chosen_actions():
     layout, network = make()
     rollout = drawn_rollout(layout, length=TIME, num_envs=COUNT)
-    batch = next(minibatches(rollout, SETTINGS, np.random.default_rng(4)))
+    batch = next(minibatches(rollout, SETTINGS, np.random.default_rng(4)).batches())
     seen = np.float32(batch["observations"][0]) / np.float32(255)
     values, _ = network.online([seen, batch["previous_actions"][0], batch["previous_rewards"][0]])
     chosen = [float(row[action]) for row, action in zip(np.asarray(values), batch["actions"][0], strict=True)]

@@ -5,6 +5,12 @@ from neurozoo.algorithms.impala.rollouts import Rollout
 from neurozoo.environments.vector import Step
 
 
+def batch_of(rollout):
+    """Returns what V-trace learns from all environments of a rollout at once."""
+    columns, memory = rollout.unrolls()
+    return columns | memory
+
+
 class Toy:
     """The base of toys: sequential environments. Subclasses play one step of one environment."""
 

@@ -129,7 +129,9 @@ class Greedy(NetworkPolicy):
 
     def choose(self, preferences: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Returns the index of the largest preference of each row."""
-        return np.array([largest(row) for row in preferences], np.int64)
+        if np.isnan(preferences).any():  # NumPy takes these for the largest, the op does not
+            return np.array([largest(row) for row in preferences], np.int64)
+        return np.argmax(preferences, axis=-1)
 
 
 class Sampled(NetworkPolicy):

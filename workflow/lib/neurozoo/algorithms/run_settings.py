@@ -208,8 +208,8 @@ class RunSettings(Settings):
     seed: Whole = Field(default=0, ge=0, description="Seed of the experiment; every run adds its number.")
     engine: Literal["native", "batched"] = Field(
         default="native",
-        description="Where episodes are played: native (threads of the processor) or batched (networks on a GPU, "
-        "docs/gpu.md). Results differ only by the rounding of sums.",
+        description="Where networks compute: native (threads of the processor) or batched (on a GPU, docs/gpu.md). Of "
+        "evolution, results differ only by the rounding of sums.",
     )
 
     @property

@@ -10,6 +10,7 @@ import math
 import os
 import re
 import stat
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,6 +98,18 @@ def claim_gpus(
             f"({_claim.reason}). Request all of them at once."
         )
     return _claim
+
+
+def claim_requested(resource: int | None) -> None:
+    """Claims the GPUs that a profile requests for a job (`set-resources: {train_archive: {gpu: 1}}`), if any.
+
+    Call it before TensorFlow or JAX are imported.
+
+    Raises:
+        NeurozooError: Too few devices are idle.
+    """
+    if resource:
+        print(claim_gpus(int(resource)).reason, file=sys.stderr, flush=True)
 
 
 def _new_claim(num_gpus: int, max_memory: float, max_load: float, cpu_allowed: bool) -> GpuClaim:

@@ -61,7 +61,7 @@ class Actor:
 
     def begin(self, rollout: Rollout) -> None:
         """Writes the first entry of the first rollout."""
-        stack_into(rollout.observations[0], self._environments.stacks)
+        rollout.see(0, self._environments.stacks)
         rollout.is_first[0] = True
 
     def play(self, rollout: Rollout, step: int, rng: np.random.Generator, *, cutoff: int | None = None) -> list[Game]:
@@ -96,7 +96,7 @@ class Actor:
         games = self._count(result.rewards, is_over, step)
         if games:
             self._environments.start_episodes(is_over)
-        stack_into(rollout.observations[step + 1], self._environments.stacks)
+        rollout.see(step + 1, self._environments.stacks)
         return games
 
     def look_ahead(self, rollout: Rollout) -> None:
@@ -130,14 +130,3 @@ class Actor:
         self._scores[:], self._lengths[:] = state["scores"], state["lengths"]
         self._clipped_returns[:] = state["clipped_returns"]
         self.state = tuple(arrays[name] for name, _ in zip(MEMORY, self.state, strict=False))
-
-
-def stack_into(target: np.ndarray, stacks: np.ndarray) -> None:
-    """Writes stacks of screens as observations, plane by plane, which is faster than a transposition.
-
-    Args:
-        target: uint8, shape (num_envs, height, width, stack).
-        stacks: uint8, shape (num_envs, stack, height, width).
-    """
-    for plane in range(stacks.shape[1]):
-        target[..., plane] = stacks[:, plane]

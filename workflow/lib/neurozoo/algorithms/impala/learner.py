@@ -2,23 +2,25 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict
+from functools import partial
 
 import numpy as np
 
 from neurozoo.algorithms.divergence import check_finite
 from neurozoo.algorithms.impala.actor import Game
 from neurozoo.algorithms.impala.collector import Collector
-from neurozoo.algorithms.impala.minibatches import minibatches
+from neurozoo.algorithms.impala.device_rollouts import DeviceRollout, SharedPlayer
+from neurozoo.algorithms.impala.minibatches import Lesson, minibatches, unrolls
 from neurozoo.algorithms.impala.network import ActorCritic
 from neurozoo.algorithms.impala.player import Player
 from neurozoo.algorithms.impala.playing import MakeEnvironments, make_policy, play_test
 from neurozoo.algorithms.impala.proximal import proximal_of
 from neurozoo.algorithms.impala.rollouts import Rollout, prefixed, unprefixed
 from neurozoo.algorithms.impala.schedule import Schedule
-from neurozoo.algorithms.impala.settings import ImpalaSettings
+from neurozoo.algorithms.impala.settings import PLAYERS, ImpalaSettings
 from neurozoo.algorithms.impala.statistics import EpochStatistics
 from neurozoo.algorithms.impala.team import Team
 from neurozoo.algorithms.learner_session import ReportedNetwork
@@ -78,7 +80,7 @@ class ImpalaLearner:
         self._recent: deque[float] = deque(maxlen=RECENT)
         self._statistics = EpochStatistics()
         self._saved: tuple[Mapping, Mapping] | None = None
-        self._player: Player | Collector
+        self._player: Player | SharedPlayer | Collector
         self._is_ordered = False  # whether the other ranks have been told to play the current rollout
         self._thread = ThreadPoolExecutor(1)
         self._learning: Future[float] | None = None
@@ -118,15 +120,7 @@ class ImpalaLearner:
         if self._actors:
             self._player = Collector(s, layout=self._layout, ranks=self._ranks, actors=self._actors)
         else:
-            self._player = Player(
-                s,
-                entropy=self._entropy,
-                layout=self._layout,
-                protocol=self._protocol,
-                forward=self.network.act,
-                make_environments=self._make_environments,
-                environments=self._team.environments_of(self._ranks.index),
-            )
+            self._player = self._make_player(self._team.environments_of(self._ranks.index), engine=s.engine)
         if self._saved:
             state, arrays = self._saved
             self.network.set_arrays(unprefixed("network", arrays))
@@ -134,6 +128,22 @@ class ImpalaLearner:
         if self._ranks.is_leader:
             self._begin_together()
         self._saved = None
+
+    def _make_player(self, environments: range, *, engine: str) -> Player | SharedPlayer:
+        make = partial(
+            Player,
+            self.settings,
+            entropy=self._entropy,
+            layout=self._layout,
+            protocol=self._protocol,
+            forward=self.network.act,
+            make_environments=self._make_environments,
+        )
+        if engine == "native":
+            return make(environments=environments)
+        size = len(environments) // PLAYERS
+        shares = [environments[first : first + size] for first in range(0, len(environments), size)]
+        return SharedPlayer([make(environments=share, kind=DeviceRollout) for share in shares])
 
     def close(self) -> None:
         """Ends the threads, closes the environments, and lets the other ranks end."""
@@ -209,19 +219,19 @@ class ImpalaLearner:
     def _learn_from(self, rollout: Rollout) -> float:
         """Learns from a rollout, in the thread; returns when it was done."""
         self._statistics.lags.append(self._learned - rollout.version)
-        for batch in self._batches(rollout):
-            rate = self._schedule.learning_rate(self._updates)
-            figures = self.network.update(batch, learning_rate=rate)
+        lesson = self._lesson(rollout)
+        rates = [self._schedule.learning_rate(self._updates + number) for number in range(len(lesson.parts))]
+        for figures in self.network.learn(lesson, learning_rates=rates):
             self._updates += 1
             check_finite(list(figures.values()), update=self._updates, learning_rate=self.settings.learning_rate)
             self._statistics.add(figures)
         self._learned += 1
         return time.perf_counter()
 
-    def _batches(self, rollout: Rollout) -> Iterator[dict[str, np.ndarray]]:
+    def _lesson(self, rollout: Rollout) -> Lesson:
         s, proximal = self.settings, None
         if not s.has_minibatches:
-            return (rollout.batch(slice(first, first + s.batch_size)) for first in range(0, s.num_envs, s.batch_size))
+            return unrolls(rollout, s)
         if s.proximal_policy == "learning":
             proximal = proximal_of(make_policy(s, self._layout, self.network.ask), rollout)
         return minibatches(rollout, s, generator(self._entropy, Purpose.MINIBATCH, self._learned), proximal)

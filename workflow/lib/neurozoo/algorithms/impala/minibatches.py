@@ -10,6 +10,7 @@ arXiv:2407.04811 (PQN).
 """
 
 from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,9 +44,36 @@ def generalized_advantages(
     return advantages
 
 
+class Lesson(NamedTuple):
+    """A rollout, and what each update takes of it.
+
+    Attributes:
+        columns: What the losses and the network take, shape (time, batch, ...).
+        memory: What the network remembered before the first step, shape (batch, ...).
+        parts: Which of the batch each update takes, in the order of the updates.
+    """
+
+    columns: dict[str, Any]
+    memory: dict[str, Any]
+    parts: list[slice | np.ndarray]
+
+    def batches(self) -> Iterator[dict[str, np.ndarray]]:
+        """Yields what each update takes."""
+        for part in self.parts:
+            columns = {name: each[:, part] for name, each in self.columns.items()}
+            yield columns | {name: each[part] for name, each in self.memory.items()}
+
+
+def unrolls(rollout: Rollout, settings: ImpalaSettings) -> Lesson:
+    """Lets V-trace learn from each unroll once, in the order of the environments."""
+    size = settings.batch_size
+    parts: list[slice | np.ndarray] = [slice(first, first + size) for first in range(0, settings.num_envs, size)]
+    return Lesson(*rollout.unrolls(), parts)
+
+
 def minibatches(
     rollout: Rollout, settings: ImpalaSettings, random: np.random.Generator, proximal: Proximal | None = None
-) -> Iterator[dict[str, np.ndarray]]:
+) -> Lesson:
     """Draws everything in a rollout `epochs` times, in a new order each time.
 
     Args:
@@ -56,14 +84,14 @@ def minibatches(
         proximal: What the network that learns says of the rollout, in place of the logits and values of the one that
             acted; with `proximal_policy: learning`.
 
-    Yields:
+    Returns:
         What `ppo_losses` and `pqn_losses` take, and the inputs of the network, which have no entry for after the last
         step.
     """
     s = settings
     logits, values, bootstrap = (proximal or (rollout.logits, rollout.values, rollout.bootstrap))[:3]
     advantages = generalized_advantages(
-        rewards=np.asarray(clipped_rewards(rollout.rewards, s.reward_clipping, scale=s.reward_scale)),
+        rewards=np.asarray(clipped_rewards(rollout.rewards, s.reward_clipping, np, scale=s.reward_scale)),
         discounts=np.float32(s.discount) * ~rollout.is_last,
         values=values,
         bootstrap=bootstrap,
@@ -80,10 +108,8 @@ def minibatches(
     if s.minibatches == "steps" and not memory:
         arrays = {name: each.reshape(1, length * count, *each.shape[2:]) for name, each in arrays.items()}
         count, size = length * count, size * length
-    for _ in range(s.epochs):
-        order = random.permutation(count)
-        for first in range(0, count, size):
-            chosen = order[first : first + size]
-            yield {name: each[:, chosen] for name, each in arrays.items()} | {
-                name: part[chosen] for name, part in memory.items()
-            }
+    orders = [random.permutation(count) for _ in range(s.epochs)]
+    parts: list[slice | np.ndarray] = [
+        order[first : first + size] for order in orders for first in range(0, count, size)
+    ]
+    return Lesson(arrays, memory, parts)

@@ -3,13 +3,22 @@
 It works with any `KERAS_BACKEND`; what depends on the backend is in `neurozoo.algorithms.compiled`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from neurozoo.agents.policies import NetworkOutputs, PolicyInputs, State
-from neurozoo.algorithms.compiled import copier, fused, in_shards, shared_training_step, stepper, training_step
+from neurozoo.algorithms.compiled import (
+    copier,
+    fused,
+    in_shards,
+    shared_training_step,
+    stepper,
+    training_step,
+    training_steps,
+)
+from neurozoo.algorithms.impala.minibatches import Lesson
 from neurozoo.algorithms.impala.objectives import FIGURES, OBJECTIVES
 from neurozoo.algorithms.impala.optimizers import make_optimizer
 from neurozoo.algorithms.impala.settings import ImpalaSettings
@@ -76,6 +85,11 @@ class ActorCritic:
         self._acting = ActingNetwork(layout, theta, byte_scale=byte_scale)
         self._tested = ActingNetwork(layout, theta, byte_scale=byte_scale)
         self._trainer = _trainer(self.online, layout, settings, byte_scale)
+        self._on_device = settings.engine == "batched"
+        if self._on_device:
+            optimizer = self._trainer.optimizer
+            told = [self._trainer.figures, optimizer.norm]
+            self._learn = training_steps(self._trainer, rate=optimizer.learning_rate, told=told)
         if learners is None:
             self._train = training_step(self._trainer)
         else:
@@ -96,11 +110,21 @@ class ActorCritic:
             self._is_test_up_to_date = True
         return self._tested.act(inputs, state)
 
+    def learn(self, lesson: Lesson, *, learning_rates: Sequence[float]) -> Iterator[dict[str, float]]:
+        """Makes all updates of a rollout, and yields what `update` returns of each."""
+        if not self._on_device:
+            for batch, rate in zip(lesson.batches(), learning_rates, strict=True):
+                yield self.update(batch, learning_rate=rate)
+            return
+        self._is_test_up_to_date = False
+        for *figures, norm in self._learn(lesson.columns, lesson.memory, lesson.parts, learning_rates):
+            yield {**dict(zip(self._figures, figures, strict=True)), "grad_norm": norm}
+
     def update(self, batch: Mapping[str, np.ndarray], *, learning_rate: float) -> dict[str, float]:
         """Learns from some unrolls once.
 
         Args:
-            batch: As returned by `Rollout.batch`, or drawn by `minibatches` for PPO and PQN.
+            batch: As a `Lesson` yields it.
             learning_rate: Of this update.
 
         Returns:

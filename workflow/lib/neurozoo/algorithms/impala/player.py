@@ -7,7 +7,7 @@ import numpy as np
 from neurozoo.agents.policies import EpsilonGreedy, Forward
 from neurozoo.algorithms.impala.actor import Actor, Game
 from neurozoo.algorithms.impala.playing import MakeEnvironments, make_policy
-from neurozoo.algorithms.impala.rollouts import RolloutBuffer, prefixed, unprefixed
+from neurozoo.algorithms.impala.rollouts import Rollout, RolloutBuffer, prefixed, unprefixed
 from neurozoo.algorithms.impala.settings import ImpalaSettings
 from neurozoo.environments.episode_seeds import draw_seed
 from neurozoo.environments.protocols import Protocol
@@ -24,6 +24,7 @@ class Player(RolloutBuffer):
     Args:
         make_environments: Makes environments from their number and the seeds of their episodes.
         environments: Numbers of its environments in the whole run.
+        kind: Where observations lie.
     """
 
     def __init__(
@@ -36,8 +37,9 @@ class Player(RolloutBuffer):
         forward: Forward,
         make_environments: MakeEnvironments,
         environments: range,
+        kind: type[Rollout] = Rollout,
     ) -> None:
-        super().__init__(layout, length=settings.unroll_length, num_envs=len(environments))
+        super().__init__(layout, length=settings.unroll_length, num_envs=len(environments), kind=kind)
         self._settings = settings
         self._entropy = entropy
         self._protocol = protocol

@@ -53,7 +53,7 @@ class Rollout:
         state_shapes: tuple[tuple[int, ...], ...] = (),
     ) -> None:
         after, during = (length + 1, num_envs), (length, num_envs)
-        self.observations = np.zeros((*after, *observation_shape), np.uint8)
+        self.observations: Any = np.zeros((*after, *observation_shape), np.uint8)
         self.previous_actions = np.zeros(after, np.int32)
         self.previous_rewards = np.zeros(after, np.float32)
         self.is_first = np.zeros(after, bool)
@@ -66,6 +66,11 @@ class Rollout:
         self.state: State = tuple(np.zeros((num_envs, *shape), np.float32) for shape in state_shapes)
         self.version = 0
 
+    def see(self, step: int, stacks: np.ndarray) -> None:
+        """Writes what all environments show before a step: uint8, shape (num_envs, channels, height, width)."""
+        for plane in range(stacks.shape[1]):  # plane by plane, which is faster than a transposition
+            self.observations[step, ..., plane] = stacks[:, plane]
+
     def inputs(self, step: int) -> PolicyInputs:
         """Returns what the policy knows at a step; after the last one, too."""
         return PolicyInputs(*(getattr(self, name)[step] for name in self.ARRAYS[: self.INPUTS]))
@@ -75,10 +80,10 @@ class Rollout:
         for name in self.ARRAYS[: self.INPUTS]:
             getattr(self, name)[0] = getattr(other, name)[-1]
 
-    def batch(self, environments: slice) -> dict[str, np.ndarray]:
-        """Returns the unrolls of some environments, as the learner takes them for V-trace."""
-        arrays = {name: getattr(self, name)[:, environments] for name in self.ARRAYS if name != "values"}
-        return arrays | {name: part[environments] for name, part in zip(MEMORY, self.state, strict=False)}
+    def unrolls(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """Returns what V-trace takes, and what the network remembered before the first step."""
+        columns = {name: getattr(self, name) for name in self.ARRAYS if name != "values"}
+        return columns, dict(zip(MEMORY, self.state, strict=False))
 
     def get_arrays(self, step: int) -> dict[str, np.ndarray]:
         """Returns what is known before a step."""
@@ -99,18 +104,21 @@ class RolloutBuffer:
 
     Args:
         length: Steps of a rollout.
+        kind: Where observations lie.
 
     Attributes:
+        count: Number of environments.
         rollouts: Finished rollouts.
         step: Steps of the current rollout that are there.
         rollout: The current rollout.
     """
 
-    def __init__(self, layout: KerasLayout, *, length: int, num_envs: int) -> None:
+    def __init__(self, layout: KerasLayout, *, length: int, num_envs: int, kind: type[Rollout] = Rollout) -> None:
         self.rollouts = self.step = 0
+        self.count = num_envs
         self._length = length
         self.rollout, self._before = (
-            Rollout(
+            kind(
                 length=length,
                 num_envs=num_envs,
                 observation_shape=layout.observation_shape,

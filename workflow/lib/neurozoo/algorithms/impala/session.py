@@ -4,11 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
-from neurozoo.algorithms.compiled import keep_to_threads
+from neurozoo.algorithms.compiled import keep_to_threads, need_jax
 from neurozoo.algorithms.impala.learner import ImpalaLearner
 from neurozoo.algorithms.impala.remote_actor import act_for_a_learner
 from neurozoo.algorithms.learner_session import LearnerSession, find_ops
 from neurozoo.algorithms.session import RunContext
+from neurozoo.compute.gpus import claim_gpus
 from neurozoo.compute.mpi import Ranks
 from neurozoo.environments.game_networks import keras_layout_of
 from neurozoo.environments.vector_environments import VectorEnvironment, make_vector_environment
@@ -51,6 +52,9 @@ class ImpalaSession(LearnerSession):
         super().__init__(learner, self._layout, self._protocol, action_rule=context.settings.action_rule)
 
     def __enter__(self) -> Self:
+        if self._context.settings.gpus:
+            self.announcements.append(claim_gpus(cpu_allowed=True).reason)  # before JAX sees them
+            need_jax()
         keep_to_threads(self._context.threads)
         self._ops, said = find_ops(self._context.ops, self._protocol)
         self.announcements += said + slow_precision(self._context.settings.dtype)

@@ -23,6 +23,7 @@ from neurozoo.validation import Number, Whole
 # Those of ale-py's vector environment, and mazes. `simple_dqn` has steps without action at the start, for dqn alone.
 PROTOCOLS_LEARNED = ("machado2018", "nature2015", "maze", "gymnasium")
 STACK_BYTES = 84 * 84 * 4  # of an observation of Atari
+PLAYERS = 2  # that share the environments with `engine: batched`
 MAZE_STEP_BYTES = 50_000  # of a step in a maze: activations of `maze_recurrent` and their gradients
 
 
@@ -216,8 +217,12 @@ class ImpalaSettings(LearnerSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.engine != "native":
-            raise NeurozooError("impala plays in ale-py's vector environment: leave engine at native.")
+        if self.engine == "batched" and (self.ranks > 1 or self.num_envs % PLAYERS):
+            raise NeurozooError(
+                "With engine batched, one process plays an even number of environments, but learners is "
+                f"{self.learners}, actors {self.actors} and num_envs {self.num_envs}. Set learners to 1, actors to 0, "
+                "and num_envs to an even number, or engine to native."
+            )
         if self.protocol not in PROTOCOLS_LEARNED:
             raise NeurozooError(
                 f"impala plays under one of the protocols {', '.join(PROTOCOLS_LEARNED)}, but protocol is "
@@ -314,6 +319,11 @@ class ImpalaSettings(LearnerSettings):
         played = 2 * self.num_envs * (self.unroll_length + 1)
         learned = 60 * self.batch_steps
         return self.ranks * (2000 + (played + learned) * STACK_BYTES // 1_000_000)
+
+    @property
+    def gpus(self) -> int:
+        """The batched engine plays and learns on one."""
+        return 1 if self.engine == "batched" else 0
 
     @property
     def has_minibatches(self) -> bool:
