@@ -4,7 +4,7 @@ from pathlib import Path
 
 from neurozoo.compute.time_limit import time_slice
 from neurozoo.errors import plain_errors
-from neurozoo.native import OPS
+from neurozoo.native import CORE
 from neurozoo.plan.planned_runs import run_settings
 from neurozoo.training import make_context, train
 
@@ -17,7 +17,7 @@ with plain_errors(snakemake.log[0]), time_slice():
             run=int(snakemake.wildcards.run),
             settings=run_settings(snakemake.config, **dict(snakemake.wildcards.items())),
             run_dir=Path(snakemake.output.config).parent,
-            ops=snakemake.input.get("ops", OPS),
+            ops=snakemake.input.get("ops", CORE),
             noise=snakemake.input.get("noise"),
             threads=snakemake.threads,
             slots=snakemake.resources.batched_slots,

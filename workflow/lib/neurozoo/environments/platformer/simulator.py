@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from neurozoo.environments.platformer.tiles import HEIGHT, TILE_SIZE, WIDTH
-from neurozoo.native import OPS, call_op, load_ops
+from neurozoo.native import CORE, call_op, load_ops
 
 LEFT, RIGHT, DOWN, SPEED, JUMP = 1, 2, 4, 8, 16
 RUNNING, WON, LOST, TIME_OUT = range(4)  # status of a game
@@ -83,7 +83,7 @@ class Replay:
     tick: np.ndarray  # decisions before; 0 is the start
 
 
-def play(levels: np.ndarray, budgets: np.ndarray, *, threads: int = 1, ops: str | os.PathLike = OPS) -> Games:
+def play(levels: np.ndarray, budgets: np.ndarray, *, threads: int = 1, ops: str | os.PathLike = CORE) -> Games:
     """Lets the agent play levels. Level and budget decide a game; the number of threads changes nothing.
 
     Args:
@@ -111,7 +111,7 @@ def replay(
     *,
     power: int = 0,
     newest_only: bool = False,
-    ops: str | os.PathLike = OPS,
+    ops: str | os.PathLike = CORE,
 ) -> Replay:
     """Plays decisions, as many as fit before the game ends.
 
