@@ -91,6 +91,20 @@ std::int64_t Call::size(const char* input) const {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
+std::string Call::ShapeText(const char* input) const {
+  std::string text;
+  for (const std::int64_t each : shape(input)) text += (text.empty() ? "" : ",") + std::to_string(each);
+  return "[" + text + "]";
+}
+
+std::int32_t Call::Count(const char* name) const {
+  const auto count = Value<std::int32_t>(name);
+  if (count < 1) {
+    throw std::invalid_argument(std::string(name) + " should be at least 1, but is " + std::to_string(count) + ".");
+  }
+  return count;
+}
+
 void Call::CheckSize(const char* name, std::int64_t count) const {
   if (size(name) != count) {
     throw std::invalid_argument(std::string("Input ") + name + " should have " + std::to_string(count) +

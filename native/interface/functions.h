@@ -35,6 +35,7 @@ class Call {
 
   Shape shape(const char* input) const;
   std::int64_t size(const char* input) const;
+  std::string ShapeText(const char* input) const;  // for sentences: [84,84]
 
   // The values of an input.
   template <typename T>
@@ -51,6 +52,8 @@ class Call {
   T Value(const char* name) const {
     return *Input<T>(name, 1);
   }
+  // A number of things; throws std::invalid_argument if there is not 1 at least.
+  std::int32_t Count(const char* name) const;
   template <typename T>
   std::vector<T> Vector(const char* name) const {
     return {Input<T>(name), Input<T>(name) + size(name)};

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import threading
 import weakref
 
 import numpy as np
@@ -82,3 +83,21 @@ def test_arrays_of_another_size_or_type_are_refused(core, make):
         core.send_actions(vector_environment=make(), actions=[0], **arrays | {"facts": np.zeros((1, 5))})
     with pytest.raises(TypeError, match="takes vector_environment, actions, stacks, facts, but got actions"):
         core.send_actions(actions=[0])
+
+
+def test_other_threads_run_while_the_core_computes(core):
+    steps, is_done = 0, threading.Event()
+
+    def count():
+        nonlocal steps
+        while not is_done.is_set():
+            steps += 1
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    before = steps
+    core.measure_peak(seconds=0.2)
+    during = steps - before
+    is_done.set()
+    thread.join()
+    assert during > 100  # with the GIL held, none

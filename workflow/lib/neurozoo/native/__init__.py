@@ -1,13 +1,9 @@
 """The native core, and TensorFlow's ops for it: how they are built, and how they are loaded."""
 
 import os
-import re
-import sys
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
 
 from neurozoo.errors import NeurozooError
 from neurozoo.files import read_json, sha256_of
@@ -20,25 +16,6 @@ OPS = "libneurozoo_ops.so"  # beside it
 
 BUILD = f"Build it: snakemake --cores all {CORE}"
 REBUILD = f"Build it again: snakemake --cores all --force {CORE}"
-
-# What TensorFlow adds before and after the message of an op.
-_AROUND_MESSAGE = re.compile(r"^\{\{function_node [^}]*\}\} ?| \[Op:\w+\].*$", re.DOTALL)
-
-
-def import_tensorflow() -> ModuleType:
-    """Imports TensorFlow without Keras and JAX, which it would bring along, though no run trains with them.
-
-    That is 107 MB of private memory for each run of a node, and a second of its start. Both can be imported later.
-    """
-    unwanted = [name for name in ("keras", "jax") if name not in sys.modules] if "tensorflow" not in sys.modules else []
-    blocked: dict[str, Any] = dict.fromkeys(unwanted)
-    sys.modules.update(blocked)  # what is None there cannot be imported, which TensorFlow puts up with
-    try:
-        import tensorflow as tf
-    finally:
-        for name in unwanted:
-            del sys.modules[name]
-    return tf
 
 
 def load_core(core: str | os.PathLike) -> SimpleNamespace:
@@ -124,7 +101,8 @@ def _load_core(path: Path, _modified: int) -> SimpleNamespace:
 def _load_ops(path: Path, _modified: int) -> ModuleType:
     facts = check_library(path)
     _check_processor(path, facts)
-    tf = import_tensorflow()
+    import tensorflow as tf
+
     if (version := facts.get("tensorflow")) != tf.__version__:
         raise NeurozooError(
             f"The native library {path} was built for TensorFlow {str(version)[:80]}, but this is {tf.__version__}. "
@@ -149,21 +127,3 @@ def usable_core(core: str | os.PathLike | None) -> tuple[Path | None, str | None
     except NeurozooError as error:
         return None, str(error)
     return Path(core), None
-
-
-def call_op(op: Callable, **inputs: object):
-    """Runs an op of the library on the CPU, with its inputs and attributes. Turns its errors into one sentence.
-
-    Returns:
-        One tensor, or a named tuple of them.
-
-    Raises:
-        NeurozooError: The op failed.
-    """
-    import tensorflow as tf
-
-    try:
-        with tf.device("CPU:0"):
-            return op(**inputs)
-    except tf.errors.OpError as error:
-        raise NeurozooError(_AROUND_MESSAGE.sub("", error.message)) from error

@@ -63,21 +63,21 @@ class Function:
     def __init__(self, core: ctypes.CDLL, number: int, declaration: _Declaration) -> None:
         self._core, self._number = core, number
         self.__name__, inputs, outputs, self.__doc__ = (getattr(declaration, name).decode() for name in _DECLARED)
-        self._inputs = dict(part.split(": ") for part in inputs.split(", ") if part)
+        self.inputs = dict(part.split(": ") for part in inputs.split(", ") if part)
         self._outputs = [part.split(": ")[1] for part in outputs.split(", ") if part]
 
     def __call__(self, **inputs: Any):
         """Calls the function; see the class."""
-        if inputs.keys() != self._inputs.keys():
-            raise TypeError(f"{self.__name__} takes {', '.join(self._inputs)}, but got {', '.join(inputs)}.")
-        arrays = [_array_of(inputs[name], kind) for name, kind in self._inputs.items()]
+        if inputs.keys() != self.inputs.keys():
+            raise TypeError(f"{self.__name__} takes {', '.join(self.inputs)}, but got {', '.join(inputs)}.")
+        arrays = [_array_of(inputs[name], kind) for name, kind in self.inputs.items()]
         given, results = _rows(len(arrays)), _rows(len(self._outputs))
         for start, array in zip(range(0, len(given), _ROW), arrays, strict=True):
             given[start : start + 2 + array.ndim] = [array.ctypes.data, array.ndim, *array.shape]
         message = ctypes.create_string_buffer(_MESSAGE)
         if not self._core.neurozoo_call(self._number, given, results, message, ctypes.c_int64(_MESSAGE)):
             raise NeurozooError(message.value.decode(errors="replace"))
-        if targets := [inputs[name] for name, kind in self._inputs.items() if kind.endswith("*")]:
+        if targets := [inputs[name] for name, kind in self.inputs.items() if kind.endswith("*")]:
             for value in inputs.values():
                 if isinstance(value, Object):
                     value.targets = targets
