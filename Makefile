@@ -8,7 +8,7 @@ EXTRAS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake
-OP := results/native/libneurozoo_ops.so
+OP := results/native/libneurozoo_core.so
 FOUNDATIONS := $(OP) results/noise/table.f32
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)

@@ -92,7 +92,7 @@ def published_games() -> list[str]:
 @pytest.fixture(scope="session")
 def ops() -> Path:
     """The op library of this checkout."""
-    return built("results/native/libneurozoo_ops.so")
+    return built("results/native/libneurozoo_core.so")
 
 
 @pytest.fixture(scope="session")

@@ -85,6 +85,8 @@ class AtariVector {
     if (step_) threads_.Wait(step_.get());
   }
 
+  int num_environments() const { return static_cast<int>(episodes_.size()); }
+
  private:
   void Write(int environment, std::uint8_t* stacks, AtariEpisode::Facts* facts) const;
 

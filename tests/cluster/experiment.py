@@ -183,7 +183,7 @@ def copy_project(folder: Path, *, frames: int) -> None:
             shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     native = folder / "results" / "native"
     native.mkdir(parents=True)
-    for name in ("libneurozoo_ops.so", "build.json"):
+    for name in ("libneurozoo_core.so", "libneurozoo_ops.so", "build.json"):
         shutil.copy(PROJECT / "results" / "native" / name, native / name)  # younger than its sources
     write_config(folder, frames=frames)
 

@@ -190,10 +190,10 @@ def _write_others(folder: Path, identity: dict) -> None:
         run / "evaluation.json",
         {**identity, "seed": 0, "protocol": record, "summary": {"mean": 10.0}, "episodes": episodes},
     )
-    library = folder / "native" / "libneurozoo_ops.so"
+    library = folder / "native" / "libneurozoo_core.so"
     library.parent.mkdir()
     library.write_bytes(b"library")
-    facts = {"sha256": sha256_of(library), "sources_sha256": hash_sources(SOURCES), "tensorflow": "2", "march": "x"}
+    facts = {"sha256": {library.name: sha256_of(library)}, "sources_sha256": hash_sources(SOURCES), "march": "x"}
     _write(library.with_name("build.json"), facts)
     shutil.copy(DATA / "logs" / "gpu_ga.txt", folder / "published.txt")
     (folder / "genome.txt").write_text("Current elite: (1, (2, 0.002), (3, 0.002))\n")
@@ -445,9 +445,9 @@ def _status(project: Path, path: Path) -> None:
 
 
 def _build(project: Path, path: Path) -> None:
-    from neurozoo.native import check_ops
+    from neurozoo.native import check_library
 
-    check_ops(path.with_name("libneurozoo_ops.so"))
+    check_library(path.with_name("libneurozoo_core.so"))
 
 
 def _embedding(project: Path, path: Path) -> None:

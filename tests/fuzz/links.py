@@ -50,7 +50,7 @@ from formats import RUN, UNFINISHED, make_project  # noqa: E402, found by the li
 
 TRAINED = "results/runs/ga/hard_maze/simple/3"  # what commands really trained, froze and filmed
 PICTURES, RIVER = "results/runs/imported/pong/small/1", "results/runs/imported/river_crossing/cells/1"
-OPS = PROJECT / "results" / "native" / "libneurozoo_ops.so"
+OPS = PROJECT / "results" / "native" / "libneurozoo_core.so"
 ENGINE = f"--ops {OPS} --noise noise.f32"
 SMALL = (
     "--set population_size=4 --set selection_threshold=2 --set validation_threshold=1 --set num_validation_episodes=1 "

@@ -19,7 +19,7 @@ from neurozoo.environments.native_vector import NativeVectorEnv
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.environments.vector import AtariVectorEnvironment
 from neurozoo.errors import NeurozooError
-from neurozoo.native import usable_ops
+from neurozoo.native import usable_core
 
 STICKY = get_protocol("machado2018")
 CUT = dataclasses.replace(STICKY, max_frames=301, action_set="minimal")  # within a step
@@ -152,7 +152,7 @@ def test_what_is_closed_or_has_other_environments_says_so(ops):
         ops, "pong", 2, num_threads=1, max_num_frames_per_episode=100, repeat_action_probability=0.25,
         full_action_space=True, frameskip=4, noop_max=0,
     )  # fmt: skip
-    with pytest.raises(NeurozooError, match=r"2 environments need as many actions, but \(1,\) came"):
+    with pytest.raises(NeurozooError, match=r"^Input actions should have 2 values, but has 1\.$"):
         environment.send(np.zeros(1, int))
     environment.close()
     acts = (
@@ -161,16 +161,16 @@ def test_what_is_closed_or_has_other_environments_says_so(ops):
         environment.recv,
     )
     for act in acts:
-        with pytest.raises(NeurozooError, match=r"^The environments are closed\.$"):
+        with pytest.raises(NeurozooError, match=r"^The vector environment is closed\.$"):
             act()
 
 
 def test_an_op_that_is_missing_or_damaged_is_done_without(tmp_path):
-    assert usable_ops(None) == usable_ops(tmp_path / "no.so") == (None, None)
-    library = tmp_path / "libneurozoo_ops.so"
+    assert usable_core(None) == usable_core(tmp_path / "no.so") == (None, None)
+    library = tmp_path / "libneurozoo_core.so"
     library.write_bytes(b"half")
     (tmp_path / "build.json").write_text('{"sha256": "another"}')
-    path, reason = usable_ops(library)
+    path, reason = usable_core(library)
     assert path is None
     assert "is damaged" in reason
 
@@ -202,7 +202,7 @@ def context(algo, model, folder, ops):
 def test_learners_play_in_the_op_if_it_can_be_loaded_and_say_so_if_not(ops, tmp_path, monkeypatch):
     monkeypatch.setattr(dqn_learner, "QNetwork", StillNetwork)
     monkeypatch.setattr(dqn_session, "keep_to_threads", lambda threads: None)
-    damaged = tmp_path / "libneurozoo_ops.so"
+    damaged = tmp_path / "libneurozoo_core.so"
     damaged.write_bytes(b"half")
     for given, is_native, count in ((ops, True, 0), (None, False, 0), (damaged, False, 1)):
         session = DqnSession(context("dqn", "small", tmp_path / "run", given))

@@ -17,6 +17,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, EpisodeResult, play
 from neurozoo.evaluation.native import NativeEvaluator
 from neurozoo.genomes.genome import Genome, Mutation, decode, read_genome
+from neurozoo.native import load_core
 from neurozoo.networks.catalogue import get_network
 from neurozoo.networks.native_plan import native_plan, plan_scales
 
@@ -186,40 +187,37 @@ def test_receive_returns_at_once_when_an_episode_has_finished(evaluators):
 # ---- errors
 
 
-def attributes(evaluator_arguments):
-    """The arguments that NativeEvaluator passes to the op."""
-    layout = evaluator_arguments["layout"]
-    return {
-        "world": "atari",
-        "rom": str(rom_path("frostbite")),
-        "actions": list(action_codes("frostbite", "minimal")),
-        "start_actions": list(start_actions("frostbite", UBER)),
+@pytest.fixture(scope="module")
+def refusal(ops, noise_table):
+    """Makes an evaluator of the core with some inputs changed; returns the error message."""
+    core = load_core(ops)
+    layout = get_network("recurrent_large").layout(18)
+    world = {
+        "rom": rom_path("frostbite"),
+        "actions": action_codes("frostbite", "minimal"),
+        "start_actions": start_actions("frostbite", UBER),
+        "start_ram": [],
         "sticky_probability": 0.0,
         "frame_skip": 4,
         "least_frame_skip": 4,
         "preprocessing": "area",
-        "plan": native_plan(layout).ravel().tolist(),
-        "plan_scales": plan_scales(layout).ravel().tolist(),
-        "noise_path": str(evaluator_arguments["noise"]),
+    }
+    given = {
+        "behaviour": "none",
+        "plan": native_plan(layout),
+        "plan_scales": plan_scales(layout),
+        "noise_path": noise_table,
         "num_threads": 1,
-        "shared_name": "test-of-refusals",
     }
 
-
-@pytest.fixture(scope="module")
-def refusal(ops, noise_table):
-    """Calls the op that makes an evaluator with some attributes changed; returns the error message."""
-    import tensorflow as tf
-    from neurozoo.native import load_ops
-
-    library = load_ops(ops)
-    layout = get_network("recurrent_large").layout(18)
-
     def make(**changes):
-        given = attributes({"layout": layout, "noise": noise_table}) | changes
-        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
-            library.neurozoo_evaluator(**given)
-        return caught.value.message
+        ours = {name: changes.get(name, value) for name, value in world.items()}
+        with pytest.raises(NeurozooError) as caught:
+            core.make_evaluator(
+                world=core.make_atari_world(**ours),
+                **{name: changes.get(name, value) for name, value in given.items()},
+            )
+        return str(caught.value)
 
     return make
 
@@ -235,6 +233,7 @@ def refusal(ops, noise_table):
         ({"frame_skip": 3}, "A step should have at least 2 frames"),  # fewer than least_frame_skip
         ({"start_ram": [128, 1]}, "The console's memory has the bytes 0 to 127, but 128 came"),
         ({"behaviour": "final_position"}, "The game does not give this behaviour"),
+        ({"behaviour": "smell"}, "Behaviour 'smell' is unknown; known: none, ram, final_position"),
         (
             {"preprocessing": "cubic"},
             "Preprocessing 'cubic' is unknown; known: published_bilinear, area, pil_bilinear, rgb",

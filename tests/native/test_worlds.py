@@ -187,7 +187,7 @@ def test_a_closed_pool_is_refused(ops):
     pool.close()
     pool.close()
     for use in (lambda: pool.start([0], []), lambda: pool.advance(0, NOTHING), lambda: pool.outcomes([0])):
-        with pytest.raises(NeurozooError, match=r"^The pool of environments is closed\.$"):
+        with pytest.raises(NeurozooError, match=r"^The world pool is closed\.$"):
             use()
 
 

@@ -26,7 +26,7 @@ def chain(tmp_path_factory, ops, copy_project, run_snakemake):
     project = copy_project(tmp_path_factory.mktemp("chain"))
     native = project / "results" / "native"
     native.mkdir(parents=True)
-    for name in ("libneurozoo_ops.so", "build.json"):
+    for name in ("libneurozoo_core.so", "libneurozoo_ops.so", "build.json"):
         shutil.copy(ops.with_name(name), native / name)
     answer = run_snakemake(project, *OPTIONS)
     assert answer.returncode == 0, answer.stdout[-5000:]
@@ -155,7 +155,7 @@ def test_the_gallery_alone_is_made_again_when_a_file_appears(results, snakemake_
 
 
 def test_nothing_is_left_to_do_afterwards_even_if_the_op_is_new(results, snakemake_again):
-    os.utime(results.parent / "native/libneurozoo_ops.so")
+    os.utime(results.parent / "native/libneurozoo_core.so")
     assert "Nothing to be done" in snakemake_again("-n")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from neurozoo.native import BUILD, REBUILD
+from neurozoo.native.image import LIBRARIES
 
 PROJECT = Path(__file__).parents[2]
 
@@ -117,8 +118,8 @@ def test_jobs_run_in_the_configured_image_if_snakemake_is_told_so(plan, snakemak
 
 def make_natives(project, time):
     """Makes empty files of the op and of the noise table."""
-    names = ("native/ale-py-0.12.1.tar.gz", "native/libneurozoo_ops.so", "native/build.json")
-    for name in (*names, "noise/table.f32", "noise/table.json"):
+    names = ("ale-py-0.12.1.tar.gz", *LIBRARIES, "build.json")
+    for name in (*(f"native/{name}" for name in names), "noise/table.f32", "noise/table.json"):
         file = project / "results" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).parents[2]
-FORCED = "snakemake --profile profiles/local --quiet all --force -- results/native/libneurozoo_ops.so"
+FORCED = "snakemake --profile profiles/local --quiet all --force -- results/native/libneurozoo_core.so"
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def make(tmp_path):
             os.utime(tmp_path / ".venv" / name, (4_000_000_000, 4_000_000_000))
         (tmp_path / "results" / "native").mkdir(parents=True)
         if status is not None:
-            (tmp_path / "results" / "native" / "libneurozoo_ops.so").touch()
+            (tmp_path / "results" / "native" / "libneurozoo_core.so").touch()
         subprocess.run(["make", target], cwd=tmp_path, check=True, capture_output=True)
         calls = tmp_path / "calls.txt"
         return calls.read_text().splitlines() if calls.exists() else []

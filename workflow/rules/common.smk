@@ -78,7 +78,7 @@ def described(**files):
     They are ancient: a rebuild makes equal files.
     """
     facts = {
-        "results/native/libneurozoo_ops.so": "results/native/build.json",
+        "results/native/libneurozoo_core.so": "results/native/build.json",
         "<noise>/table.f32": "<noise>/table.json",
     }
     files |= {f"{name}_facts": facts[file] for name, file in files.items()}
@@ -87,7 +87,7 @@ def described(**files):
 
 def foundations_of(wildcards):
     """Returns what must be built before a run is trained."""
-    files = {"op": {"ops": "results/native/libneurozoo_ops.so"}, "noise": {"noise": "<noise>/table.f32"}}
+    files = {"op": {"ops": "results/native/libneurozoo_core.so"}, "noise": {"noise": "<noise>/table.f32"}}
     return {name: file for need in plan.needs_of(wildcards) for name, file in described(**files[need]).items()}
 
 

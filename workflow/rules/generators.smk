@@ -3,7 +3,7 @@ Trains networks that make platform levels. Made only if a run names their weight
 
 REQUIRED INPUTS:
 
-    library    = results/native/libneurozoo_ops.so
+    library    = results/native/libneurozoo_core.so
 
 OUTPUTS:
 
@@ -19,7 +19,7 @@ declared output, because Snakemake deletes the outputs of a failed job.
 rule draw_levels:
     """Draws the levels that a generator learns from; the agent sorts them out."""
     input:
-        **described(library="results/native/libneurozoo_ops.so"),
+        **described(library="results/native/libneurozoo_core.so"),
     output:
         levels="<results>/generators/{preset}/levels.npz",
     log:
@@ -37,7 +37,7 @@ rule draw_levels:
 rule train_generator:
     """Trains a generator of levels, or continues to, and judges it."""
     input:
-        **described(library="results/native/libneurozoo_ops.so"),
+        **described(library="results/native/libneurozoo_core.so"),
         levels="<results>/generators/{preset}/levels.npz",
     output:
         weights="<results>/generators/{preset}/generator.npz",

@@ -3,7 +3,7 @@ Imports genomes, and evaluates them.
 
 REQUIRED INPUTS:
 
-    ops        = results/native/libneurozoo_ops.so
+    ops        = results/native/libneurozoo_core.so
     noise      = <noise>/table.f32
     genome     = what `imports` in the configuration names
 
@@ -49,7 +49,7 @@ rule import_genome:
 rule evaluate:
     """Plays test episodes of a run's network in the op."""
     input:
-        **described(ops="results/native/libneurozoo_ops.so", noise="<noise>/table.f32"),
+        **described(ops="results/native/libneurozoo_core.so", noise="<noise>/table.f32"),
         checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
     output:
         evaluation="<results>/runs/{algo}/{game}/{model}/{run}/evaluation.json",

@@ -3,7 +3,7 @@ Freezes the trained agents, and records and tests them.
 
 REQUIRED INPUTS:
 
-    ops         = results/native/libneurozoo_ops.so
+    ops         = results/native/libneurozoo_core.so
     noise       = <noise>/table.f32
     checkpoint  = <results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz
     config      = <results>/runs/{algo}/{game}/{model}/{run}/config.yaml
@@ -33,7 +33,7 @@ only the Keras model and its record, so it can be made again wherever that folde
 rule freeze_model:
     """Freezes the network of a run for Keras, TensorFlow and the Atari Zoo's tools."""
     input:
-        **described(ops="results/native/libneurozoo_ops.so", noise="<noise>/table.f32"),
+        **described(ops="results/native/libneurozoo_core.so", noise="<noise>/table.f32"),
         checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
     output:
         **chosen_forms(
@@ -70,7 +70,7 @@ use rule freeze_model as freeze_keras_model with:
 use rule freeze_model as freeze_tag with:
     """Freezes the network of a tagged moment."""
     input:
-        **described(ops="results/native/libneurozoo_ops.so", noise="<noise>/table.f32"),
+        **described(ops="results/native/libneurozoo_core.so", noise="<noise>/table.f32"),
         checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
         config="<results>/runs/{algo}/{game}/{model}/{run}/config.yaml",
         records="<results>/runs/{algo}/{game}/{model}/{run}/log.jsonl",

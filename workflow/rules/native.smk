@@ -8,7 +8,8 @@ REQUIRED INPUTS:
 OUTPUTS:
 
     source     = results/native/ale-py-0.12.1.tar.gz
-    library    = results/native/libneurozoo_ops.so
+    core       = results/native/libneurozoo_core.so
+    ops        = results/native/libneurozoo_ops.so
     build_info = results/native/build.json
 
 ALE comes as the source package that ale-py publishes. The op is linked with it, so the library is under GPL-2.0 and
@@ -43,7 +44,8 @@ rule build_native_op:
     input:
         source=ancient("results/native/ale-py-0.12.1.tar.gz"),
     output:
-        library="results/native/libneurozoo_ops.so",
+        core="results/native/libneurozoo_core.so",
+        ops="results/native/libneurozoo_ops.so",
         build_info="results/native/build.json",
     log:
         "results/native/build_native_op.log",

@@ -8,9 +8,8 @@ from neurozoo.native.build import build_native_op
 with plain_errors(snakemake.log[0]):
     build_native_op(
         snakemake.input.source,
-        snakemake.output.library,
-        snakemake.output.build_info,
-        build_dir=Path(snakemake.output.library).parent / "build",
+        Path(snakemake.output.core).parent,
+        build_dir=Path(snakemake.output.core).parent / "build",
         march=snakemake.params.march,
         jobs=snakemake.threads,
         log=snakemake.log[0],

@@ -4,12 +4,12 @@ from pathlib import Path
 
 from neurozoo.algorithms.quality_diversity.correction import correct_archive
 from neurozoo.errors import plain_errors
-from neurozoo.native import OPS
+from neurozoo.native import CORE
 
 with plain_errors(snakemake.log[0]):
     correct_archive(
         Path(snakemake.input.archive).parent,
         snakemake.output.corrected,
-        ops=snakemake.input.get("ops", OPS),
+        ops=snakemake.input.get("ops", CORE),
         threads=snakemake.threads,
     )

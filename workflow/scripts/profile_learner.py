@@ -3,7 +3,7 @@
 from neurozoo.benchmark.learning_parts import profile_learning
 from neurozoo.errors import plain_errors
 from neurozoo.files import write_json
-from neurozoo.native import OPS
+from neurozoo.native import CORE
 from neurozoo.plan.planned_runs import run_settings
 
 with plain_errors(snakemake.log[0]):
@@ -14,6 +14,6 @@ with plain_errors(snakemake.log[0]):
         overrides=run_settings(snakemake.config, **dict(snakemake.wildcards.items())),
         threads=snakemake.threads,
         flames=snakemake.output.flames,
-        ops=OPS,
+        ops=CORE,
     )
     write_json(snakemake.output.report, report)

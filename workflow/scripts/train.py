@@ -5,7 +5,7 @@ from pathlib import Path
 from neurozoo.compute.gpus import claim_requested
 from neurozoo.compute.time_limit import time_slice
 from neurozoo.errors import plain_errors
-from neurozoo.native import OPS
+from neurozoo.native import CORE
 from neurozoo.plan.planned_runs import run_settings
 from neurozoo.training import make_context, train
 
@@ -21,7 +21,7 @@ with plain_errors(snakemake.log[0]), time_slice():
             run=int(snakemake.wildcards.run),
             settings=settings,
             run_dir=Path(snakemake.output.config).parent,
-            ops=snakemake.input.get("ops", OPS),
+            ops=snakemake.input.get("ops", CORE),
             noise=snakemake.input.get("noise"),
             threads=snakemake.threads,
             slots=snakemake.resources.batched_slots,

@@ -270,7 +270,7 @@ def test_an_op_is_compared_with_the_sources_of_its_checkout(ops, tmp_path, capsy
     main(["check-op", "--ops", str(ops)])
     assert capsys.readouterr().out == f"{ops} was built from the sources in this checkout\n"
     (tmp_path / "ops.so").write_text("")
-    facts = {"sha256": hashlib.sha256().hexdigest(), "sources_sha256": "of others", "instructions": []}
+    facts = {"sha256": {"ops.so": hashlib.sha256().hexdigest()}, "sources_sha256": "of others", "instructions": []}
     (tmp_path / "build.json").write_text(json.dumps(facts))
     with pytest.raises(SystemExit) as caught:
         main(["check-op", "--ops", str(tmp_path / "ops.so")])

@@ -14,8 +14,9 @@ import tarfile
 import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.files import sha256_of
-from neurozoo.native import build
+from neurozoo.native import build, image
 from neurozoo.native.build import ALE_VERSION, build_native_op, check_package, fetch_ale, find_compiler
+from neurozoo.native.image import LIBRARIES
 from neurozoo.native.sources import hash_sources
 
 PACKAGE = f"ale_py-{ALE_VERSION}"
@@ -25,8 +26,10 @@ project(tiny LANGUAGES CXX)
 if(NOT EXISTS ${NEUROZOO_ALE_SOURCE}/src/ale.hpp)
   message(FATAL_ERROR "The emulator's sources are not there")
 endif()
-add_library(neurozoo_ops SHARED tiny.cc)
-target_compile_options(neurozoo_ops PRIVATE -march=${NEUROZOO_MARCH} ${NEUROZOO_TF_COMPILE_FLAGS})
+add_library(neurozoo_core SHARED tiny.cc)
+target_compile_options(neurozoo_core PRIVATE -march=${NEUROZOO_MARCH})
+add_library(neurozoo_ops SHARED ops.cc)
+target_compile_options(neurozoo_ops PRIVATE ${NEUROZOO_TF_COMPILE_FLAGS})
 """
 PATCH = """\
 --- a/src/ale.hpp
@@ -71,6 +74,7 @@ def project(tmp_path, monkeypatch):
     (tmp_path / "sources").mkdir()
     (tmp_path / "sources" / "CMakeLists.txt").write_text(CMAKE)
     (tmp_path / "sources" / "tiny.cc").write_text('extern "C" int answer() { return 42; }\n')
+    (tmp_path / "sources" / "ops.cc").write_text("int op;\n")
     (tmp_path / "sources" / "ale_patch").mkdir()
     (tmp_path / "sources" / "ale_patch" / "ale.patch").write_text(PATCH)
     package = make_package(tmp_path)
@@ -82,9 +86,7 @@ def project(tmp_path, monkeypatch):
 
 def make(project, **changes):
     options = {"build_dir": project / "build", "march": "x86-64", "jobs": 2, "log": project / "logs" / "build.log"}
-    build_native_op(
-        project / f"{PACKAGE}.tar.gz", project / "libneurozoo_ops.so", project / "build.json", **options | changes
-    )
+    build_native_op(project / f"{PACKAGE}.tar.gz", project, **options | changes)
 
 
 def sources_of(project):
@@ -93,7 +95,7 @@ def sources_of(project):
 
 def answer_of(project):
     copy = project / f"copy{len(list(project.iterdir()))}.so"  # the loader keeps what it has loaded by its name
-    shutil.copyfile(project / "libneurozoo_ops.so", copy)
+    shutil.copyfile(project / "libneurozoo_core.so", copy)
     return ctypes.CDLL(str(copy)).answer()
 
 
@@ -109,7 +111,7 @@ def test_a_build_leaves_a_library_and_what_it_was_built_with(project):
     assert facts["tensorflow"] == tf.__version__
     assert (facts["ale"], facts["march"]) == (ALE_VERSION, "x86-64")
     assert facts["instructions"] == []
-    assert facts["sha256"] == sha256_of(project / "libneurozoo_ops.so")
+    assert facts["sha256"] == {name: sha256_of(project / name) for name in LIBRARIES}
     assert {"neurozoo", "commit", "ale_sha256", "compiler", "compile_flags"} <= set(facts)
     assert not any(flag.startswith("-I") for flag in facts["compile_flags"])
     assert (project / "logs" / "build.log").read_text()
@@ -147,7 +149,7 @@ def test_sources_that_a_kill_left_half_unpacked_are_never_built(project, monkeyp
 
 def test_the_emulator_is_patched_and_a_new_patch_is_applied_to_fresh_sources(project):
     (project / "sources" / "tiny.cc").write_text('#include "ale.hpp"\nextern "C" int answer() { return PATCHED; }\n')
-    includes = "target_include_directories(neurozoo_ops PRIVATE ${NEUROZOO_ALE_SOURCE}/src)\n"
+    includes = "target_include_directories(neurozoo_core PRIVATE ${NEUROZOO_ALE_SOURCE}/src)\n"
     (project / "sources" / "CMakeLists.txt").write_text(CMAKE + includes)
     make(project)
     assert answer_of(project) == 1
@@ -169,7 +171,7 @@ int main(int count, char**) {
 }
 """
 TRAINED = """
-target_compile_definitions(neurozoo_ops PRIVATE PROFILE_${NEUROZOO_PROFILE}=1)
+target_compile_definitions(neurozoo_core PRIVATE PROFILE_${NEUROZOO_PROFILE}=1)
 if(NEUROZOO_PROFILE STREQUAL "generate")
   add_executable(emulator_training train.cc)
   target_compile_definitions(emulator_training PRIVATE RUNS="${CMAKE_SOURCE_DIR}/runs.txt")
@@ -205,11 +207,12 @@ def test_a_patch_that_does_not_fit_is_told(project):
 
 def failure(project, complaint, **changes):
     """Builds, expects a failure, and returns its sentence; a library that was there before must be untouched."""
-    (project / "libneurozoo_ops.so").write_bytes(b"old library")
+    for name in LIBRARIES:
+        (project / name).write_bytes(b"old library")
     (project / "build.json").write_text("old facts")
     with pytest.raises(NeurozooError, match=complaint) as caught:
         make(project, **changes)
-    assert (project / "libneurozoo_ops.so").read_bytes() == b"old library"
+    assert {(project / name).read_bytes() for name in LIBRARIES} == {b"old library"}
     assert (project / "build.json").read_text() == "old facts"
     return str(caught.value)
 
@@ -258,7 +261,7 @@ def test_a_disk_that_fills_up_while_the_facts_are_written_leaves_the_old_library
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     make(project)
-    monkeypatch.setattr(build, "write_json", full)
+    monkeypatch.setattr(image, "write_json", full)
     failure(project, "could not be written: no space left on device")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.native import image
-from neurozoo.native.image import check_image, describe_image, take_op
+from neurozoo.native.image import LIBRARIES, check_image, describe_image, take_op
 from neurozoo.plan.config_models import Config
 
 PROJECT = Path(__file__).parents[3]
@@ -32,7 +32,8 @@ def built(tmp_path, project):
     folder = tmp_path / "image"
     folder.mkdir()
     describe_image(folder, commit="c0ffee", requirements=["cpu", "cloud"], project=project)
-    (folder / "libneurozoo_ops.so").write_bytes(b"op")
+    for name in LIBRARIES:
+        (folder / name).write_text(name)
     (folder / "build.json").write_text(json.dumps({"march": "x86-64-v3", "commit": None, "sha256": "of the op"}))
     return folder
 
@@ -46,7 +47,7 @@ def test_an_image_fits_the_checkout_that_it_was_built_from_and_any_with_the_same
 
 def test_without_an_image_there_is_nothing_to_check(tmp_path, project):
     check_image(tmp_path / "none", project=project)
-    assert not take_op(tmp_path / "op.so", tmp_path / "build.json", march="x86-64-v3", folder=tmp_path / "none")
+    assert not take_op(tmp_path, march="x86-64-v3", image=tmp_path / "none")
 
 
 @pytest.mark.parametrize(
@@ -74,15 +75,19 @@ def test_an_image_for_another_commit_is_refused_in_a_sentence(built, project, mo
 def test_the_op_of_the_image_is_taken_with_the_commit_of_the_checkout(built, project, tmp_path, monkeypatch):
     monkeypatch.setattr(image, "check_image", lambda folder: check_image(folder, project=project))
     monkeypatch.setattr(image, "provenance", lambda: {"commit": "decade"})
-    library, build_info = tmp_path / "native" / "op.so", tmp_path / "native" / "build.json"
-    assert take_op(library, build_info, march="x86-64-v3", folder=built)
-    assert library.read_bytes() == b"op"
-    assert json.loads(build_info.read_text()) == {"march": "x86-64-v3", "commit": "decade", "sha256": "of the op"}
+    folder = tmp_path / "native"
+    assert take_op(folder, march="x86-64-v3", image=built)
+    assert {name: (folder / name).read_text() for name in LIBRARIES} == {name: name for name in LIBRARIES}
+    assert json.loads((folder / "build.json").read_text()) == {
+        "march": "x86-64-v3",
+        "commit": "decade",
+        "sha256": "of the op",
+    }
     with pytest.raises(NeurozooError, match=r"built for x86-64-v3, but native\.march .* is native\. .* MARCH=native"):
-        take_op(library, build_info, march="native", folder=built)
+        take_op(folder, march="native", image=built)
     (project / "native" / "op.cc").write_text("")
     with pytest.raises(NeurozooError, match="for another commit"):
-        take_op(library, build_info, march="x86-64-v3", folder=built)
+        take_op(folder, march="x86-64-v3", image=built)
 
 
 # ---- envs/Dockerfile

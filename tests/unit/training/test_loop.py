@@ -365,7 +365,7 @@ def test_a_run_of_the_batched_engine_equals_a_native_one_but_is_not_continued_by
         ({"settings": {"population": 5}}, "ga has no setting 'population'"),
         ({"settings": {"population_size": 0}}, "population_size should be at least 1"),
         ({"noise": "/nowhere/table.f32"}, "The noise table /nowhere/table.f32 is missing"),
-        ({"ops": "/nowhere/ops.so"}, "The op library /nowhere/ops.so is missing"),
+        ({"ops": "/nowhere/ops.so"}, "The native library /nowhere/ops.so is missing"),
         ({"threads": 0}, "An evaluator needs at least 1 thread"),
         ({"model": "large"}, "'large' needs a noise table of at least 4,047,015 values, but "),
     ],

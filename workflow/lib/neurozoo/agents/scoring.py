@@ -185,7 +185,7 @@ def evaluate_policy(
     seeds: Sequence[int],
     runs: int = 100,
     *,
-    ops: str | os.PathLike = "results/native/libneurozoo_ops.so",
+    ops: str | os.PathLike = "results/native/libneurozoo_core.so",
     noise: str | os.PathLike = "results/noise/table.f32",
     seed: int = 0,
     threads: int | None = None,

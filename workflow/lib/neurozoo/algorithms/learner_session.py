@@ -15,7 +15,7 @@ from neurozoo.algorithms.results import NetworkResult
 from neurozoo.algorithms.session import Report, Watch
 from neurozoo.environments.game_networks import AnyLayout
 from neurozoo.environments.protocols import Protocol
-from neurozoo.native import usable_ops
+from neurozoo.native import usable_core
 from neurozoo.native.build import ALE_VERSION
 
 
@@ -177,7 +177,7 @@ def find_ops(given: Path | None, protocol: Protocol) -> tuple[Path | None, list[
     """
     if protocol.world != "atari":
         return None, []
-    ops, reason = usable_ops(given)
+    ops, reason = usable_core(given)
     if ops and (installed := metadata.version("ale-py")) != ALE_VERSION:
         ops, reason = None, f"The op is built with version {ALE_VERSION} of it, but {installed} is installed."
     said = [f"ale-py plays the games, which takes twice the time of the op. {reason}"] if reason else []

@@ -12,7 +12,7 @@ from neurozoo.algorithms.dqn.settings import DqnSettings
 from neurozoo.algorithms.impala.settings import ImpalaSettings
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.environments.vector import AtariVectorEnvironment
-from neurozoo.native import usable_ops
+from neurozoo.native import usable_core
 from neurozoo.networks.chains import Layout
 from neurozoo.networks.keras_networks import KerasLayout
 from neurozoo.networks.torso import BLOCKS
@@ -118,7 +118,7 @@ class EmulatorAlone:
     def __init__(self, game: str, *, ops: str | os.PathLike | None = None) -> None:
         protocol = protocol_of(game, "machado2018", action_set="minimal")
         self._environment = AtariVectorEnvironment(
-            game, protocol, count=1, threads=1, seed_of=lambda _, episode: episode, ops=usable_ops(ops)[0]
+            game, protocol, count=1, threads=1, seed_of=lambda _, episode: episode, ops=usable_core(ops)[0]
         )
         self._random = np.random.default_rng(0)
 

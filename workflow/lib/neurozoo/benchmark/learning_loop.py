@@ -20,7 +20,7 @@ from neurozoo.benchmark.learning_floor import EmulatorAlone, measure_product
 from neurozoo.environments.game_networks import keras_layout_of, layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.environments.vector import AtariVectorEnvironment
-from neurozoo.native import usable_ops
+from neurozoo.native import usable_core
 
 Learner = DeepQLearner | ImpalaLearner
 
@@ -67,7 +67,7 @@ def open_learner(
         protocol=protocol,
         threads=threads,
     )
-    learner.open(game, folder=folder, remedy="Delete it.", ops=usable_ops(ops)[0])
+    learner.open(game, folder=folder, remedy="Delete it.", ops=usable_core(ops)[0])
     return learner
 
 
@@ -84,7 +84,7 @@ def open_actor_critic(
         layout=keras_layout_of(game, model, protocol),
         protocol=protocol,
         make_environments=lambda count, seed_of: AtariVectorEnvironment(
-            game, protocol, count=count, threads=threads, seed_of=seed_of, ops=usable_ops(ops)[0]
+            game, protocol, count=count, threads=threads, seed_of=seed_of, ops=usable_core(ops)[0]
         ),
     )
     learner.open()

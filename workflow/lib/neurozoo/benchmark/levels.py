@@ -27,7 +27,7 @@ from neurozoo.environments.mazes.recurrent_agent import layout
 from neurozoo.environments.platformer.corpus import draw_corpus
 from neurozoo.environments.platformer.simulator import play
 from neurozoo.environments.platformer.tiles import to_characters
-from neurozoo.native import OPS
+from neurozoo.native import CORE
 
 RUNS = 5  # of a platform level, as published
 MULTIPLY_ADDS = 427_044  # of a step in a maze with seven actions, without the critic
@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("--walls", type=float, default=0.5, help="of mazes: probability of a wall (default: 0.5)")
     parser.add_argument("--count", type=int, help="levels (default: 1000 mazes, or 200 platform levels of each kind)")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--ops", type=Path, default=OPS)
+    parser.add_argument("--ops", type=Path, default=CORE)
     options = parser.parse_args()
     if options.levels == "mazes":
         _mazes(options.agent, options.count or 1000, options.walls, threads=options.threads, ops=options.ops)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from neurozoo.files import read_json
-from neurozoo.native import REBUILD, call_op, load_ops
+from neurozoo.native import REBUILD, load_core
 from neurozoo.provenance import provenance
 
 PEAK_SECONDS = 0.5
@@ -43,9 +43,9 @@ def software(ops: str | os.PathLike) -> dict[str, object]:
 
 def measure_peak(*, threads: Sequence[int], ops: str | os.PathLike) -> Peak:
     """Measures a core's peak rate of multiply-adds, and how fast these numbers of threads read memory together."""
-    library = load_ops(ops)
-    multiply_adds, lanes = call_op(library.neurozoo_machine_peak, seconds=PEAK_SECONDS)
-    read = {count: float(call_op(library.neurozoo_read_bandwidth, num_threads=count)) for count in threads}
+    core = load_core(ops)
+    multiply_adds, lanes = core.measure_peak(seconds=PEAK_SECONDS)
+    read = {count: float(core.measure_read_bandwidth(num_threads=count)) for count in threads}
     return {
         "multiply_adds_per_second": float(multiply_adds),
         "gigaflops": 2e-9 * float(multiply_adds),

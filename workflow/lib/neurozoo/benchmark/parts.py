@@ -9,9 +9,9 @@ import numpy as np
 from neurozoo.benchmark.speed import Workload
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Trace
-from neurozoo.evaluation.native import NativeEvaluator, world_attributes
+from neurozoo.evaluation.native import NativeEvaluator, make_world, starts_of
 from neurozoo.evaluation.reference import collect_reference
-from neurozoo.native import call_op, load_ops
+from neurozoo.native import load_core
 from neurozoo.networks.chains import Layout
 from neurozoo.networks.native_plan import native_plan, plan_scales
 
@@ -107,25 +107,19 @@ def _record(workload: Workload, number: int, *, ops, noise, reference) -> tuple[
 
 def _time_world(workload: Workload, number: int, trace: Trace, *, ops) -> tuple[np.ndarray, int]:
     """Returns processor seconds for reset, steps and observations, the fastest of each, and the number of frames."""
-    episode = workload.episodes[number]
+    core, starts = load_core(ops), starts_of([workload.episodes[number]])
 
     def measure(observes: bool) -> tuple[np.ndarray, int]:
-        seconds, frames, score = call_op(
-            load_ops(ops).neurozoo_time_world,
-            noops=np.int64(episode.noops),
-            seed=np.int64(episode.seed),
-            max_frames=np.int64(episode.max_frames),
-            decisions=trace.actions,
-            observes=observes,
-            repetitions=REPETITIONS,
-            **world_attributes(workload.game, workload.protocol),
+        world = make_world(core, workload.game, workload.protocol)
+        seconds, frames, score = core.time_world(
+            world=world, **starts, decisions=trace.actions, observes=observes, repetitions=REPETITIONS
         )
         if float(score) != float(trace.rewards.sum(dtype=np.float64)):
             raise NeurozooError(
                 f"A replayed episode of {workload.game} differs from its recording: {float(score):g} points instead "
                 f"of {float(trace.rewards.sum()):g}. Please report this, with the output of --json."
             )
-        return seconds.numpy()[:, :, 1].min(axis=0), int(frames)
+        return seconds[:, :, 1].min(axis=0), int(frames)
 
     (reset, play, _), frames = measure(observes=False)
     return np.array([reset, play, measure(observes=True)[0][2]]), frames
@@ -135,21 +129,20 @@ def _time_forward(
     layout: Layout, trace: Trace, theta: np.ndarray, reference: np.ndarray | None, *, ops
 ) -> tuple[float, int]:
     """Returns the processor seconds of all forward passes of an episode, and the number of multiply-adds done."""
-    seconds, outputs, multiply_adds = call_op(
-        load_ops(ops).neurozoo_time_forward,
+    seconds, outputs, multiply_adds = load_core(ops).time_forward(
         parameters=theta,
         reference=np.zeros(0, np.float32) if reference is None else reference,
         planes=trace.planes,
-        plan=native_plan(layout).ravel().tolist(),
-        plan_scales=plan_scales(layout).ravel().tolist(),
+        plan=native_plan(layout),
+        plan_scales=plan_scales(layout),
         repetitions=REPETITIONS,
     )
-    if not np.array_equal(outputs.numpy(), trace.logits):
+    if not np.array_equal(outputs, trace.logits):
         raise NeurozooError(
             f"The outputs of the network {layout.network.name} differ from those of the recorded episode. Please "
             "report this."
         )
-    return float(seconds.numpy()[:, 1].min()), int(multiply_adds)
+    return float(seconds[:, 1].min()), int(multiply_adds)
 
 
 def observations_of(planes: np.ndarray, channels: int) -> np.ndarray:

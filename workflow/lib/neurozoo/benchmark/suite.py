@@ -16,7 +16,7 @@ from neurozoo.benchmark.parts import Parts, measure_parts
 from neurozoo.benchmark.speed import Speed, make_workload, measure_speed
 from neurozoo.errors import NeurozooError
 from neurozoo.genomes.noise_table import open_noise_table
-from neurozoo.native import REBUILD, load_ops
+from neurozoo.native import load_core
 from neurozoo.provenance import machine, physical_cores
 
 NETWORKS = ("large", "small", "recurrent_large")
@@ -70,8 +70,7 @@ def run_benchmark(
         raise NeurozooError(
             f"The benchmark needs at least 1 thread and more than 0 seconds, but {threads[0]} and {seconds:g} came."
         )
-    if not hasattr(load_ops(ops), "neurozoo_time_world"):
-        raise NeurozooError(f"The op library {ops} is older than its sources and lacks operations. {REBUILD}")
+    load_core(ops)
     workloads = [make_workload(network, game, noise=noise) for network in networks for game in games]
     open_noise_table(noise)
     report: dict = {

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from neurozoo.errors import NeurozooError
 from neurozoo.files.yaml import parse_yaml
 from neurozoo.folders import find
-from neurozoo.native import OPS
+from neurozoo.native import CORE
 from neurozoo.records.run_result import OF_TRAINING
 
 NOISE = "results/noise/table.f32"
@@ -151,7 +151,7 @@ def add_run_dir(command: argparse.ArgumentParser, **choices: Any) -> None:
 
 
 SHARED: dict[str, dict[str, Any]] = {
-    "ops": {"type": Path, "default": OPS, "help": "op library"},
+    "ops": {"type": Path, "default": CORE, "help": "op library"},
     "noise": {"type": Path, "default": NOISE, "help": "noise table"},
     "threads": {"type": positive, "default": os.cpu_count(), "help": "number of threads (default: all cores)"},
     "seed": {"type": natural, "default": 0, "help": "seed"},

@@ -88,9 +88,9 @@ def has_desktop() -> bool:
 
 
 def _check_op(options):
-    from neurozoo.native import check_ops
+    from neurozoo.native import check_library
 
-    check_ops(options.ops)
+    check_library(options.ops)
     print(f"{options.ops} was built from the sources in this checkout")
 
 

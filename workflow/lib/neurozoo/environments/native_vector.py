@@ -1,27 +1,20 @@
-"""The op's twin of ale-py's vector environment: the same calls give the same arrays in half the time."""
+"""The native twin of ale-py's vector environment: the same calls give the same arrays in half the time."""
 
-import ctypes
 import os
 
 import numpy as np
 from gymnasium.spaces import Discrete
 
 from neurozoo.environments.games import action_codes, rom_path
-from neurozoo.errors import NeurozooError
-from neurozoo.native import load_functions
+from neurozoo.native import load_core
+from neurozoo.native.functions import Object
 
 _STACK = (4, 84, 84)
 _FACTS = 5  # reward, whether the game is over, whether it was cut, lives, frames of the episode: int32 each
-_MESSAGE = 500  # bytes of a sentence, at most
-
-_INT, _POINTER = ctypes.c_int32, ctypes.c_void_p
-_SENTENCE = (ctypes.c_char_p, ctypes.c_int64)
-_MAKE = (ctypes.c_char_p, _POINTER, _INT, ctypes.c_float, _INT, _INT, ctypes.c_int64, _INT, _INT, _POINTER, *_SENTENCE)
-_RESET = (_POINTER, _POINTER, _POINTER, _POINTER, _POINTER, *_SENTENCE)
 
 
 class NativeVectorEnv:
-    """Plays copies of an Atari game in threads of the op, with the interface of `ale_py.vector_env.AtariVectorEnv`.
+    """Plays copies of an Atari game in native threads, with the interface of `ale_py.vector_env.AtariVectorEnv`.
 
     Screens, rewards, ends, lives and frames equal ale-py's to the bit, for equal seeds. After the end of an episode,
     nothing happens in an environment until its next reset.
@@ -32,8 +25,6 @@ class NativeVectorEnv:
     Raises:
         NeurozooError: The library or the ROM is missing or does not fit, or a thread cannot be started.
     """
-
-    _vector: ctypes.c_void_p | None = None
 
     def __init__(
         self,
@@ -48,26 +39,20 @@ class NativeVectorEnv:
         frameskip: int,
         noop_max: int,
     ) -> None:
-        library = load_functions(ops)
-        self._make = _declared(library.neurozoo_atari_vector_make, ctypes.c_bool, _MAKE)
-        self._reset = _declared(library.neurozoo_atari_vector_reset, ctypes.c_bool, _RESET)
-        self._send = _declared(library.neurozoo_atari_vector_send, None, _RESET[:4])
-        self._receive = _declared(library.neurozoo_atari_vector_receive, ctypes.c_bool, (_POINTER, *_SENTENCE))
-        self._delete = _declared(library.neurozoo_atari_vector_delete, None, (_POINTER,))
-        self._said = ctypes.create_string_buffer(_MESSAGE), _MESSAGE  # where the op writes what went wrong
-        codes = np.array(action_codes(game, "full" if full_action_space else "minimal"), np.int32)
+        self._core = load_core(ops)
+        codes = action_codes(game, "full" if full_action_space else "minimal")
         self.single_action_space = Discrete(len(codes))
         self._num_envs = num_envs
-        self._stacks, self._facts = self._new_arrays()
-        vector = ctypes.c_void_p()
-        self._check(
-            self._make(
-                *(os.fsencode(rom_path(game)), codes.ctypes.data, len(codes), repeat_action_probability, frameskip),
-                *(max(noop_max - 1, 0), max_num_frames_per_episode, num_envs, num_threads, ctypes.byref(vector)),
-                *self._said,
-            )
+        self._environments: Object = self._core.make_atari_vector(
+            rom=rom_path(game),
+            actions=codes,
+            sticky_probability=repeat_action_probability,
+            frame_skip=frameskip,
+            most_noops=max(noop_max - 1, 0),
+            max_frames=max_num_frames_per_episode,
+            num_environments=num_envs,
+            num_threads=num_threads,
         )
-        self._vector = vector
 
     def reset(self, *, seed: np.ndarray, options: dict[str, np.ndarray]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Starts episodes in the environments of `options["reset_mask"]`, with a seed for each, and waits for them.
@@ -78,53 +63,28 @@ class NativeVectorEnv:
         mask = options["reset_mask"]
         seeds = np.zeros(self._num_envs, np.int64)
         seeds[mask] = seed
-        chosen = mask.astype(np.uint8)
-        self._stacks, self._facts = self._new_arrays()
-        self._check(self._reset(self._handle(), seeds.ctypes.data, chosen.ctypes.data, *self._targets(), *self._said))
+        self._core.reset_atari_vector(**self._targets(), seeds=seeds, is_chosen=mask)
         return self._stacks, self._info()
 
     def send(self, actions: np.ndarray) -> None:
         """Starts a step of all environments and returns at once; int32, shape (num_envs,)."""
-        actions = np.ascontiguousarray(actions, np.int32)
-        if actions.shape != (self._num_envs,):
-            raise NeurozooError(f"{self._num_envs} environments need as many actions, but {actions.shape} came.")
-        self._stacks, self._facts = self._new_arrays()  # a receiver may keep the previous ones
-        self._send(self._handle(), actions.ctypes.data, *self._targets())
+        self._core.send_actions(**self._targets(), actions=actions)
 
     def recv(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, np.ndarray]]:
         """Waits for the step; returns stacks, rewards, what is over, what was cut, and info as `reset` does."""
-        self._check(self._receive(self._handle(), *self._said))
+        self._core.receive_steps(vector_environment=self._environments)
         rewards, is_over, is_cut = self._facts[:, 0], self._facts[:, 1] != 0, self._facts[:, 2] != 0
         return self._stacks, rewards, is_over, is_cut, self._info()
 
     def close(self) -> None:
         """Ends the threads after the step that they play, and frees the memory."""
-        if self._vector is not None:
-            self._delete(self._vector)
-            self._vector = None
+        self._environments.close()
 
-    def __del__(self) -> None:
-        self.close()
-
-    def _handle(self) -> ctypes.c_void_p:
-        if self._vector is None:
-            raise NeurozooError("The environments are closed.")
-        return self._vector
-
-    def _new_arrays(self) -> tuple[np.ndarray, np.ndarray]:
-        return np.empty((self._num_envs, *_STACK), np.uint8), np.empty((self._num_envs, _FACTS), np.int32)
-
-    def _targets(self) -> tuple[int, int]:
-        return self._stacks.ctypes.data, self._facts.ctypes.data
+    def _targets(self) -> dict[str, object]:
+        # New arrays: a receiver may keep the previous ones.
+        self._stacks = np.empty((self._num_envs, *_STACK), np.uint8)
+        self._facts = np.empty((self._num_envs, _FACTS), np.int32)
+        return {"vector_environment": self._environments, "stacks": self._stacks, "facts": self._facts}
 
     def _info(self) -> dict[str, np.ndarray]:
         return {"lives": self._facts[:, 3], "episode_frame_number": self._facts[:, 4]}
-
-    def _check(self, succeeded: bool) -> None:
-        if not succeeded:
-            raise NeurozooError(self._said[0].value.decode(errors="replace"))
-
-
-def _declared(function, result, arguments):
-    function.restype, function.argtypes = result, arguments
-    return function

@@ -1,8 +1,8 @@
-"""The native engine: plays whole episodes in threads of the op, one episode per thread."""
+"""The native engine: plays whole episodes in threads of the core, one episode per thread."""
 
 import os
 from collections.abc import Iterable, Mapping
-from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -11,8 +11,8 @@ from neurozoo.environments.protocols import START_STATES, Protocol, start_action
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, EpisodeResult, Evaluator, Trace
 from neurozoo.genomes.genome import Genome, Mutation
-from neurozoo.native import load_ops
-from neurozoo.native.resource import Resource
+from neurozoo.native import load_core
+from neurozoo.native.functions import Object
 from neurozoo.networks.chains import Layout
 from neurozoo.networks.native_plan import native_plan, plan_scales
 
@@ -38,26 +38,24 @@ class NativeEvaluator(Evaluator):
         threads: int = 1,
         behaviour: str = "none",
     ) -> None:
-        self._ops = load_ops(ops)
+        self._core = load_core(ops)
         self._pinned: dict[Genome, int] = {}
         self._shared: Genome | None = None  # common ancestor of many genomes, pinned while they are decoded
         self.layout = layout
         self._behaviour = check_behaviour(game, behaviour)
         self._protocol = protocol
-        self._evaluator = Resource(
-            self._ops.neurozoo_evaluator,
-            name="evaluator",
-            **world_attributes(game, protocol),
+        self._evaluator: Object = self._core.make_evaluator(
+            world=make_world(self._core, game, protocol),
             behaviour=behaviour,
-            plan=native_plan(layout).ravel().tolist(),
-            plan_scales=plan_scales(layout).ravel().tolist(),
-            noise_path=str(Path(noise).resolve()),
+            plan=native_plan(layout),
+            plan_scales=plan_scales(layout),
+            noise_path=os.path.realpath(noise),
             num_threads=threads,
         )
 
     def set_reference(self, observations: np.ndarray) -> None:
         """Sets the reference batch of virtual batch norm: float32, (batch, height, width, channels)."""
-        self._evaluator.call(self._ops.neurozoo_reference, observations=np.asarray(observations, np.float32))
+        self._core.set_reference(evaluator=self._evaluator, observations=observations)
 
     def pin(self, genomes: Iterable[Genome]) -> None:
         """Keeps these genomes' weights in memory (16 MB each for `large`) instead of those that were pinned before.
@@ -106,15 +104,15 @@ class NativeEvaluator(Evaluator):
                 weights.append(initial.theta)
             mutations.extend(rest)
             starts.append(len(mutations))
-        self._evaluator.call(
-            self._ops.neurozoo_hold,
-            bases=np.array(bases, np.int32),
-            initials=np.array(initials, np.int64),
-            weights=np.array(weights, np.float32).reshape(len(weights), self.layout.parameter_count),
-            weight_rows=np.array(rows, np.int32),
-            starts=np.array(starts, np.int64),
-            indices=np.array([index for index, _ in mutations], np.int64),
-            powers=np.array([power for _, power in mutations], np.float32),
+        self._core.hold_genomes(
+            evaluator=self._evaluator,
+            bases=bases,
+            initials=initials,
+            weights=weights,
+            weight_rows=rows,
+            starts=starts,
+            indices=[index for index, _ in mutations],
+            powers=[power for _, power in mutations],
         )
         self._pinned = {genome: slot for slot, genome in enumerate(genomes)}
 
@@ -143,41 +141,33 @@ class NativeEvaluator(Evaluator):
             else:
                 indices.append(rest[0].index if rest else -1)
                 powers.append(rest[0].power if rest else 0.0)
-        self._evaluator.call(
-            self._ops.neurozoo_submit,
-            ids=np.array(list(episodes), np.int64),
-            parents=np.array(parents, np.int32),
-            noise_indices=np.array(indices, np.int64),
-            powers=np.array(powers, np.float32),
-            noops=np.array([episode.noops for episode in episodes.values()], np.int64),
-            seeds=np.array([episode.seed for episode in episodes.values()], np.int64),
-            max_frames=np.array([episode.max_frames for episode in episodes.values()], np.int64),
+        self._core.submit_episodes(
+            evaluator=self._evaluator,
+            ids=list(episodes),
+            parents=parents,
+            noise_indices=indices,
+            powers=powers,
+            **starts_of(episodes.values()),
         )
 
     def receive(self, *, timeout: float) -> dict[int, EpisodeResult]:
         """Returns the results of finished episodes by number; none after `timeout` seconds without any."""
-        *columns, behaviours, sizes = self._evaluator.call(self._ops.neurozoo_receive, timeout=timeout)
-        numbers, *facts = (column.numpy().tolist() for column in columns)
-        parts = shaped_behaviours(behaviours.numpy(), sizes.numpy(), behaviour=self._behaviour, protocol=self._protocol)
+        *columns, data, sizes = self._core.receive_episodes(evaluator=self._evaluator, timeout=timeout)
+        facts = (column.tolist() for column in columns)
+        parts = shaped_behaviours(data, sizes, behaviour=self._behaviour, protocol=self._protocol)
         return {
             number: EpisodeResult(score, steps, frames, seconds, sign_score, part)
-            for number, score, sign_score, steps, frames, seconds, part in zip(numbers, *facts, parts, strict=True)
+            for number, seconds, score, sign_score, steps, frames, part in zip(*facts, parts, strict=True)
         }
 
     def parameters(self, genome: Genome) -> np.ndarray:
         """Returns the weights of a pinned genome: float32, shape (parameters,)."""
-        return self._evaluator.call(self._ops.neurozoo_parameters, slot=self._pinned[genome]).numpy()
+        return self._core.get_parameters(evaluator=self._evaluator, slot=self._pinned[genome])
 
     def trace(self, episode: Episode) -> Trace:
         """Plays one episode of a pinned genome and records every step (28 kB each)."""
-        columns = self._evaluator.call(
-            self._ops.neurozoo_trace,
-            slot=self._pinned[episode.genome],
-            noops=np.int64(episode.noops),
-            seed=np.int64(episode.seed),
-            max_frames=np.int64(episode.max_frames),
-        )
-        return Trace(*(column.numpy() for column in columns))
+        slot = self._pinned[episode.genome]
+        return Trace(*self._core.trace_episode(evaluator=self._evaluator, slot=slot, **starts_of([episode])))
 
     def close(self) -> None:
         """See `Evaluator`."""
@@ -204,21 +194,30 @@ def shaped_behaviours(
     return [part.view(np.float32).reshape(-1, POSITION_SIZES[protocol.world]) for part in parts]
 
 
-def world_attributes(game: str, protocol: Protocol) -> dict[str, object]:
-    """Returns the attributes that tell an op which environment to make."""
-    if protocol.world == "river_crossing":
-        return {"world": "river_crossing", "rules": protocol.rules, "observation": protocol.observation}
-    if protocol.world != "atari":
-        return {"world": protocol.world}
-    start_ram = START_STATES[game] if protocol.start_state == "2018" else {}
+def starts_of(episodes: Iterable[Episode]) -> dict[str, list[int]]:
+    """Returns how episodes start, as functions of the core take it."""
+    episodes = list(episodes)
     return {
-        "world": "atari",
-        "rom": str(rom_path(game)),
-        "actions": list(action_codes(game, protocol.action_set)),
-        "start_actions": list(start_actions(game, protocol)),
-        "start_ram": [number for cell in start_ram.items() for number in cell],
-        "sticky_probability": protocol.sticky_probability,
-        "frame_skip": protocol.frame_skip,
-        "least_frame_skip": protocol.least_frame_skip or protocol.frame_skip,
-        "preprocessing": protocol.preprocessing,
+        "noops": [episode.noops for episode in episodes],
+        "seeds": [episode.seed for episode in episodes],
+        "max_frames": [episode.max_frames for episode in episodes],
     }
+
+
+def make_world(core: SimpleNamespace, game: str, protocol: Protocol) -> Object:
+    """Tells the core which environment to make."""
+    if protocol.world == "river_crossing":
+        return core.make_river_crossing(rules=protocol.rules, observation=protocol.observation)
+    if protocol.world == "hard_maze":
+        return core.make_hard_maze()
+    start_ram = START_STATES[game] if protocol.start_state == "2018" else {}
+    return core.make_atari_world(
+        rom=rom_path(game),
+        actions=action_codes(game, protocol.action_set),
+        start_actions=start_actions(game, protocol),
+        start_ram=list(start_ram.items()),
+        sticky_probability=protocol.sticky_probability,
+        frame_skip=protocol.frame_skip,
+        least_frame_skip=protocol.least_frame_skip or protocol.frame_skip,
+        preprocessing=protocol.preprocessing,
+    )

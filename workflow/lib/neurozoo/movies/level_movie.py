@@ -10,7 +10,7 @@ from neurozoo.environments.level_domains import get_level_domain
 from neurozoo.environments.platformer.domain import A_STAR
 from neurozoo.environments.platformer.drawing import draw_tick, draw_way
 from neurozoo.environments.platformer.evolved_runner import play_with, read_runner
-from neurozoo.environments.platformer.simulator import OPS, Games, Replay, play, replay
+from neurozoo.environments.platformer.simulator import CORE, Games, Replay, play, replay
 from neurozoo.environments.platformer.tiles import HEIGHT, TILE_SIZE, WIDTH, checked_levels, read_level, to_characters
 from neurozoo.errors import NeurozooError
 from neurozoo.files import written_whole
@@ -57,7 +57,7 @@ def agent_of(source: str | os.PathLike) -> tuple[str, bool]:
     return agent_of_run(source, get_level_domain("mario")) if is_run else (A_STAR, True)
 
 
-def describe_run(level: np.ndarray, *, agent: str = A_STAR, ops: str | os.PathLike = OPS) -> dict[str, float | int]:
+def describe_run(level: np.ndarray, *, agent: str = A_STAR, ops: str | os.PathLike = CORE) -> dict[str, float | int]:
     """Lets an agent play a level, uint8, shape (16, 56), once: `a_star`, or the file of an evolved one.
 
     Returns `status` (1 won, 2 lost, 3 time is out), `completion`, `jumps`, `kills` and `ticks`.
@@ -69,7 +69,7 @@ def describe_run(level: np.ndarray, *, agent: str = A_STAR, ops: str | os.PathLi
 
 
 def draw_run(
-    level: np.ndarray, output: str | os.PathLike, *, agent: str = A_STAR, ops: str | os.PathLike = OPS
+    level: np.ndarray, output: str | os.PathLike, *, agent: str = A_STAR, ops: str | os.PathLike = CORE
 ) -> None:
     """Draws the agent's way through a level: a PNG of 896 x 256 pixels; see `describe_run`."""
     from PIL import Image
@@ -82,7 +82,7 @@ def draw_run(
 
 
 def film_level(
-    level: np.ndarray, output: str | os.PathLike, *, agent: str = A_STAR, ops: str | os.PathLike = OPS
+    level: np.ndarray, output: str | os.PathLike, *, agent: str = A_STAR, ops: str | os.PathLike = CORE
 ) -> dict[str, float | int]:
     """Films the agent in a level, one frame per tick: 896 x 256 pixels, with its way so far; see `describe_run`."""
     games, seen = _played(level, agent, ops)

@@ -1,64 +1,55 @@
-"""The native op library: how it is built, and how it is loaded."""
+"""The native core, and TensorFlow's ops for it: how they are built, and how they are loaded."""
 
-import ctypes
 import os
-import re
-import sys
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from types import ModuleType, SimpleNamespace
 
 from neurozoo.errors import NeurozooError
 from neurozoo.files import read_json, sha256_of
+from neurozoo.native.functions import open_functions
 from neurozoo.native.processor import processor_flags
 from neurozoo.native.sources import SOURCES, hash_sources
 
-OPS = "results/native/libneurozoo_ops.so"  # where the workflow builds it
+CORE = "results/native/libneurozoo_core.so"  # where the workflow builds it
+OPS = "libneurozoo_ops.so"  # beside it
 
-BUILD = f"Build it: snakemake --cores all {OPS}"
-REBUILD = f"Build it again: snakemake --cores all --force {OPS}"
-
-# What TensorFlow adds before and after the message of an op.
-_AROUND_MESSAGE = re.compile(r"^\{\{function_node [^}]*\}\} ?| \[Op:\w+\].*$", re.DOTALL)
+BUILD = f"Build it: snakemake --cores all {CORE}"
+REBUILD = f"Build it again: snakemake --cores all --force {CORE}"
 
 
-def import_tensorflow() -> ModuleType:
-    """Imports TensorFlow without Keras and JAX, which it would bring along, though no run trains with them.
-
-    That is 107 MB of private memory for each run of a node, and a second of its start. Both can be imported later.
-    """
-    unwanted = [name for name in ("keras", "jax") if name not in sys.modules] if "tensorflow" not in sys.modules else []
-    blocked: dict[str, Any] = dict.fromkeys(unwanted)
-    sys.modules.update(blocked)  # what is None there cannot be imported, which TensorFlow puts up with
-    try:
-        import tensorflow as tf
-    finally:
-        for name in unwanted:
-            del sys.modules[name]
-    return tf
-
-
-def load_ops(library: str | os.PathLike) -> ModuleType:
-    """Loads the op library after checking that it fits these sources, this TensorFlow and this processor.
+def load_core(core: str | os.PathLike) -> SimpleNamespace:
+    """Loads the core after checking that it fits these sources and this processor. TensorFlow has no part in it.
 
     Args:
-        library: `libneurozoo_ops.so`, with `build.json` beside it.
+        core: `libneurozoo_core.so`, with `build.json` beside it.
+
+    Returns:
+        Its functions by name, such as `make_atari_vector`; see `neurozoo.native.functions.Function`.
+
+    Raises:
+        NeurozooError: The library or its build.json is missing or damaged, was built from other sources, or needs
+            instructions that this processor lacks.
+    """
+    path = Path(core).resolve()
+    return _load_core(path, path.stat().st_mtime_ns if path.exists() else 0)
+
+
+def load_ops(core: str | os.PathLike) -> ModuleType:
+    """Loads TensorFlow's ops, which lie beside the core, as `load_core` does.
 
     Returns:
         A module with one function per op, such as `neurozoo_evaluator`.
 
     Raises:
-        NeurozooError: The library or its build.json is missing or damaged, was built from other sources or for another
-            TensorFlow, or needs instructions that this processor lacks.
+        NeurozooError: See `load_core`; or the ops were built for another TensorFlow.
     """
-    path = Path(library).resolve()
+    path = Path(core).resolve().with_name(OPS)
     return _load_ops(path, path.stat().st_mtime_ns if path.exists() else 0)
 
 
-def check_ops(library: str | os.PathLike) -> dict:
-    """Checks that the op library is whole and was built from the sources in this project, without loading it.
+def check_library(library: str | os.PathLike) -> dict:
+    """Checks that a native library is whole and was built from the sources in this project, without loading it.
 
     Returns:
         The content of build.json.
@@ -68,78 +59,71 @@ def check_ops(library: str | os.PathLike) -> dict:
     """
     path = Path(library).resolve()
     if not path.exists():
-        raise NeurozooError(f"The op library {path} is missing. {BUILD}")
+        raise NeurozooError(f"The native library {path} is missing. {BUILD}")
     if not path.with_name("build.json").exists():
-        raise NeurozooError(f"{path} is no op library, or its build.json is missing. {REBUILD}")
+        raise NeurozooError(f"{path} is no native library, or its build.json is missing. {REBUILD}")
     facts = read_json(path.with_name("build.json"), REBUILD)
-    digest, built = sha256_of(path), str(facts.get("sha256"))
+    hashes = facts.get("sha256")
+    digest, built = sha256_of(path), str(hashes.get(path.name) if isinstance(hashes, dict) else hashes)
     if built != digest:  # loading half a library ends the process
         raise NeurozooError(
-            f"The op library {path} is damaged: its SHA-256 is {digest}, but {built[:80]} was built. {REBUILD}"
+            f"The native library {path} is damaged: its SHA-256 is {digest}, but {built[:80]} was built. {REBUILD}"
         )
     if hash_sources(SOURCES) not in (None, facts.get("sources_sha256")):
-        raise NeurozooError(f"The op library {path} was built from other sources than those in {SOURCES}. {REBUILD}")
+        raise NeurozooError(
+            f"The native library {path} was built from other sources than those in {SOURCES}. {REBUILD}"
+        )
     return facts
 
 
-@cache
-def _load_ops(path: Path, _modified: int) -> ModuleType:
-    facts = check_ops(path)
-    tf = import_tensorflow()
-    if (version := facts.get("tensorflow")) != tf.__version__:
-        raise NeurozooError(
-            f"The op library {path} was built for TensorFlow {str(version)[:80]}, but this is {tf.__version__}. "
-            f"{REBUILD}"
-        )
+def _check_processor(path: Path, facts: dict) -> None:
     needed, flags = facts.get("instructions"), processor_flags()
     if not isinstance(needed, list):
         raise NeurozooError(f"The build.json of {path} is damaged: it should list instructions. {REBUILD}")
     if flags and (missing := [name for name in map(str, needed) if name not in flags]):
         level = "x86-64-v3" if flags >= {"avx2", "fma"} else "x86-64-v2"
         raise NeurozooError(
-            f"The op library {path} was built for {facts.get('march')}, but this processor lacks {', '.join(missing)}. "
-            f"Set native.march in config.yaml to {level}. {REBUILD}"
+            f"The native library {path} was built for {facts.get('march')}, but this processor lacks "
+            f"{', '.join(missing)}. Set native.march in config.yaml to {level}. {REBUILD}"
+        )
+
+
+@cache
+def _load_core(path: Path, _modified: int) -> SimpleNamespace:
+    _check_processor(path, check_library(path))
+    try:
+        return open_functions(path)
+    except (OSError, AttributeError) as error:
+        raise NeurozooError(f"The native library {path} cannot be loaded: {error}. {REBUILD}") from error
+
+
+@cache
+def _load_ops(path: Path, _modified: int) -> ModuleType:
+    facts = check_library(path)
+    _check_processor(path, facts)
+    import tensorflow as tf
+
+    if (version := facts.get("tensorflow")) != tf.__version__:
+        raise NeurozooError(
+            f"The native library {path} was built for TensorFlow {str(version)[:80]}, but this is {tf.__version__}. "
+            f"{REBUILD}"
         )
     try:
         return tf.load_op_library(str(path))
     except tf.errors.NotFoundError as error:
-        raise NeurozooError(f"The op library {path} cannot be loaded: {error.message} {REBUILD}") from error
+        raise NeurozooError(f"The native library {path} cannot be loaded: {error.message} {REBUILD}") from error
 
 
-def usable_ops(library: str | os.PathLike | None) -> tuple[Path | None, str | None]:
-    """Returns the op library, or None, for those who can do without it.
+def usable_core(core: str | os.PathLike | None) -> tuple[Path | None, str | None]:
+    """Returns the core, or None, for those who can do without it.
 
     Returns:
         Its path, or None if it is missing or cannot be loaded; and in the latter case, a sentence that says why.
     """
-    if library is None or not Path(library).exists():
+    if core is None or not Path(core).exists():
         return None, None
     try:
-        load_ops(library)
+        load_core(core)
     except NeurozooError as error:
         return None, str(error)
-    return Path(library), None
-
-
-def load_functions(library: str | os.PathLike) -> ctypes.CDLL:
-    """Loads the C functions of the op library, which write into the caller's arrays, without the GIL."""
-    load_ops(library)  # first: TensorFlow sees only the ops of libraries that it has loaded itself
-    return ctypes.CDLL(str(Path(library).resolve()))
-
-
-def call_op(op: Callable, **inputs: object):
-    """Runs an op of the library on the CPU, with its inputs and attributes. Turns its errors into one sentence.
-
-    Returns:
-        One tensor, or a named tuple of them.
-
-    Raises:
-        NeurozooError: The op failed.
-    """
-    import tensorflow as tf
-
-    try:
-        with tf.device("CPU:0"):
-            return op(**inputs)
-    except tf.errors.OpError as error:
-        raise NeurozooError(_AROUND_MESSAGE.sub("", error.message)) from error
+    return Path(core), None

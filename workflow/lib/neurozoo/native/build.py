@@ -1,4 +1,4 @@
-"""Builds the op library from source: the emulator's package, CMake, and TensorFlow's own flags."""
+"""Builds the core and the ops from source: the emulator's package, CMake, and TensorFlow's own flags."""
 
 import contextlib
 import hashlib
@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from neurozoo.errors import NeurozooError, explained
-from neurozoo.files import copy_file, open_to_append, open_to_write, sha256_of, write_json, written_whole
+from neurozoo.files import copy_file, open_to_append, open_to_write, sha256_of
 from neurozoo.folders import delete, delete_folder, find, make_folder, move
-from neurozoo.native.image import IMAGE, take_op
+from neurozoo.native.image import IMAGE, LIBRARIES, put_libraries, take_op
 from neurozoo.native.patches import apply_patch
 from neurozoo.native.processor import instructions_of
 from neurozoo.native.sources import SOURCES, hash_sources
@@ -78,24 +78,22 @@ def check_package(package: Path, *, sha256: str = ALE_SHA256) -> None:
 
 def build_native_op(
     source: str | os.PathLike,
-    library: str | os.PathLike,
-    build_info: str | os.PathLike,
+    folder: str | os.PathLike,
     *,
     build_dir: str | os.PathLike,
     march: str,
     jobs: int,
     log: str | os.PathLike,
 ) -> None:
-    """Compiles the op library (about two minutes on one core; later builds only what changed).
+    """Compiles the core and the ops (about two minutes on one core; later builds only what changed).
 
     The emulator is patched (`native/ale_patch/ale.patch`), and compiled for what it does in a few games. Neither
     changes what is played. Where it cannot be watched (another compiler than GCC, no games, an instruction set that
-    this machine lacks), it is compiled as usual. In a container image of the project, the op is compiled already.
+    this machine lacks), it is compiled as usual. In a container image of the project, both are compiled already.
 
     Args:
         source: The emulator's source package.
-        library: `libneurozoo_ops.so`.
-        build_info: `build.json`: versions, flags and a hash of the sources, which `load_ops` checks.
+        folder: Where `LIBRARIES` appear, and `build.json`: versions, flags and hashes, which `load_core` checks.
         build_dir: Folder for intermediate files; it may be deleted afterwards.
         march: Instruction set, such as `x86-64-v3` (the same bits on all nodes of a mixed cluster) or `native`.
         jobs: Compilers at once.
@@ -103,10 +101,10 @@ def build_native_op(
 
     Raises:
         NeurozooError: A tool or header is missing, the package is not the pinned one, compilation failed, or the op of
-            the container image does not fit. What stood at `library` before is untouched.
+            the container image does not fit. What stood in `folder` before is untouched.
     """
-    source, library, build_dir = Path(source), Path(library), Path(build_dir)
-    if take_op(library, Path(build_info), march=march):
+    source, folder, build_dir = Path(source), Path(folder), Path(build_dir)
+    if take_op(folder, march=march):
         return
     import tensorflow as tf
 
@@ -136,8 +134,8 @@ def build_native_op(
     key = "\n".join([march, compiler_version, *code])
     is_trained = _train(configure, build, build_dir=build_dir, key=key)
     configure.append(f"-DNEUROZOO_PROFILE={'use' if is_trained else 'none'}")
-    if not (_run(configure, log=log) and _run([*build, "neurozoo_ops"], log=log, append=True)):
-        raise NeurozooError(f"The op library could not be compiled; the first error in {log}: {_first_error(log)!r}.")
+    if not (_run(configure, log=log) and _run([*build, "neurozoo_core", "neurozoo_ops"], log=log, append=True)):
+        raise NeurozooError(f"The native core could not be compiled; the first error in {log}: {_first_error(log)!r}.")
     facts = {
         **provenance(),
         "tensorflow": tf.__version__,
@@ -149,12 +147,9 @@ def build_native_op(
         "emulator_is_trained": is_trained,
         "compile_flags": [flag for flag in compile_flags if not flag.startswith("-I")],
         "sources_sha256": sources_sha256,
-        "sha256": sha256_of(build_dir / "cmake" / "libneurozoo_ops.so"),
+        "sha256": {name: sha256_of(build_dir / "cmake" / name) for name in LIBRARIES},
     }
-    with written_whole(library) as temporary:
-        shutil.copyfile(build_dir / "cmake" / "libneurozoo_ops.so", temporary)
-        # Inside, so that a failure here leaves the old library; a reader never sees a new one with old facts.
-        write_json(build_info, facts)
+    put_libraries(build_dir / "cmake", folder, facts)
     _remove_sources_except(ale)
 
 

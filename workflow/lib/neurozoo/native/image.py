@@ -1,7 +1,8 @@
 """The container image in which a job runs: what it was built from, and the op that it brings (envs/Dockerfile)."""
 
+import contextlib
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from neurozoo.errors import NeurozooError
@@ -11,6 +12,7 @@ from neurozoo.provenance import current_commit, provenance
 
 IMAGE = Path("/opt/neurozoo/image")  # the folder that every image of the project has
 FACTS = "image.json"
+LIBRARIES = ("libneurozoo_core.so", "libneurozoo_ops.so")
 
 _PROJECT = SOURCES.parent
 _BUILD = "build another image: make image (docs/containers.md)"
@@ -64,8 +66,17 @@ def check_image(folder: Path = IMAGE, *, project: Path = _PROJECT) -> None:
         )
 
 
-def take_op(library: Path, build_info: Path, *, march: str, folder: Path = IMAGE) -> bool:
-    """Copies the op that the image brings, and its build.json, so that no job has to compile it.
+def put_libraries(source: Path, folder: Path, facts: Mapping[str, object]) -> None:
+    """Copies the native libraries into a folder, with their build.json; if that fails, what was there stays."""
+    with contextlib.ExitStack() as files:
+        for name in LIBRARIES:
+            shutil.copyfile(source / name, files.enter_context(written_whole(folder / name)))
+        # Inside, so that a failure here leaves the old ones; a reader never sees a new one with old facts.
+        write_json(folder / "build.json", facts)
+
+
+def take_op(folder: Path, *, march: str, image: Path = IMAGE) -> bool:
+    """Copies the core and the ops that the image brings, and their build.json, so that no job has to compile them.
 
     Returns:
         Whether there is an image.
@@ -73,16 +84,14 @@ def take_op(library: Path, build_info: Path, *, march: str, folder: Path = IMAGE
     Raises:
         NeurozooError: The image's op is for another commit or another instruction set. Images have no compiler.
     """
-    if not (folder / FACTS).exists():
+    if not (image / FACTS).exists():
         return False
-    check_image(folder)
-    facts = read_json(folder / "build.json", _DAMAGED)
+    check_image(image)
+    facts = read_json(image / "build.json", _DAMAGED)
     if facts["march"] != march:
         raise NeurozooError(
             f"The op in this image was built for {facts['march']}, but native.march in the configuration is "
             f"{march}. Change that, or {_BUILD} with MARCH={march}"
         )
-    with written_whole(library) as temporary:
-        shutil.copyfile(folder / "libneurozoo_ops.so", temporary)
-        write_json(build_info, {**facts, **provenance()})
+    put_libraries(image, folder, {**facts, **provenance()})
     return True

@@ -20,8 +20,7 @@ if __name__ == "__main__":
     fetch_ale(source, log=log)
     build_native_op(
         source,
-        options.folder / "libneurozoo_ops.so",
-        options.folder / "build.json",
+        options.folder,
         build_dir=Path("build"),
         march=options.march,
         jobs=len(os.sched_getaffinity(0)),

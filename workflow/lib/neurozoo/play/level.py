@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from neurozoo.environments.platformer.game import TICKS_PER_SECOND, PlatformerGame
-from neurozoo.environments.platformer.simulator import DOWN, JUMP, LEFT, OPS, RIGHT, RUNNING, SPEED, WON
+from neurozoo.environments.platformer.simulator import CORE, DOWN, JUMP, LEFT, RIGHT, RUNNING, SPEED, WON
 from neurozoo.play.controls import FIRST_DELAY, Controls, Display
 
 HELP = "arrows move, space or up jumps, r run or walk, a slower, s faster, q quit"
@@ -30,7 +30,7 @@ def play_level(
     display: Display,
     *,
     games: int = 1,
-    ops: str | os.PathLike = OPS,
+    ops: str | os.PathLike = CORE,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> list[PlayedLevel]:

@@ -18,13 +18,15 @@ import json
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from neurozoo.environments.protocols import Protocol
 from neurozoo.records.run_config import ARCHITECTURE, STARTS, read_run_settings
+
+if TYPE_CHECKING:
+    import pandas as pd  # tables of metrics are those of who looks at results, not of who plays
 
 SETTINGS, LABEL = "settings", "label"  # columns of metrics
 VARIANT, PLAYED = "variant", "played"  # columns that `with_names` adds
@@ -68,7 +70,7 @@ def short_hash(digest: object) -> str:
     return str(digest)[:_DIGITS]
 
 
-def with_starts(metrics: pd.DataFrame) -> pd.DataFrame:
+def with_starts(metrics: "pd.DataFrame") -> "pd.DataFrame":
     """Tells searches apart that have equal settings, but started from other files: an agent or generator.
 
     Returns:
@@ -130,7 +132,7 @@ def _text(value: object) -> str:
     return str(value)
 
 
-def with_names(metrics: pd.DataFrame) -> pd.DataFrame:
+def with_names(metrics: "pd.DataFrame") -> "pd.DataFrame":
     """Names what the runs of a table are pooled and compared by.
 
     Args:
@@ -157,7 +159,7 @@ def with_names(metrics: pd.DataFrame) -> pd.DataFrame:
     return metrics.assign(**{name: named[name].array.take(ids) for name in named})
 
 
-def _with_networks(metrics: pd.DataFrame) -> pd.DataFrame:
+def _with_networks(metrics: "pd.DataFrame") -> "pd.DataFrame":
     """Tells runs of an edited network apart: the description counts as a setting where there are several."""
     if ARCHITECTURE not in metrics or SETTINGS not in metrics:
         return metrics
@@ -170,8 +172,10 @@ def _with_networks(metrics: pd.DataFrame) -> pd.DataFrame:
     return metrics.assign(**{SETTINGS: settings.str.cat(told, sep=" ").fillna(settings), OF_SETTINGS + "network": told})
 
 
-def distinct_rows(table: pd.DataFrame, columns: Sequence[str]) -> tuple[np.ndarray, pd.DataFrame]:
+def distinct_rows(table: "pd.DataFrame", columns: Sequence[str]) -> tuple[np.ndarray, "pd.DataFrame"]:
     """Returns the number of each row's values, and the different values by number; a table has many rows of each."""
+    import pandas as pd
+
     ids = np.zeros(len(table), np.int64)
     for name in columns:
         codes, values = pd.factorize(table[name])
@@ -280,7 +284,7 @@ def is_fact(column: str) -> bool:
     return column in (SETTINGS, LABEL, ARCHITECTURE) or column.startswith((OF_SETTINGS, OF_PROTOCOL, OF_EVALUATION))
 
 
-def fact_columns(metrics: pd.DataFrame) -> list[str]:
+def fact_columns(metrics: "pd.DataFrame") -> list[str]:
     """Returns the columns with facts of how episodes are played."""
     return [name for name in metrics if name.startswith((OF_PROTOCOL, OF_EVALUATION))]
 
@@ -291,7 +295,7 @@ def fact_name(column: str) -> str:
     return start + column.removeprefix(OF_EVALUATION).removeprefix(OF_PROTOCOL).replace("_", " ")
 
 
-def differing_facts(metrics: pd.DataFrame) -> list[str]:
+def differing_facts(metrics: "pd.DataFrame") -> list[str]:
     """Returns the names of the facts in which rows differ; `how is unknown` if a row has no facts."""
     facts = metrics[fact_columns(metrics)].astype("string")
     if facts.isna().all(axis=1).any():

@@ -4,8 +4,6 @@ import os
 from collections.abc import Mapping
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from neurozoo.errors import NeurozooError, explained
 from neurozoo.files import open_file, written_whole
@@ -22,6 +20,9 @@ def write_levels(path: str | os.PathLike, columns: Mapping[str, np.ndarray]) -> 
     Raises:
         NeurozooError: The disk is full.
     """
+    import pyarrow as pa
+    from pyarrow import parquet
+
     fields, arrays = [], []
     for name, column in columns.items():
         shape, values = column.shape[1:], pa.array(column.reshape(-1))
@@ -33,7 +34,7 @@ def write_levels(path: str | os.PathLike, columns: Mapping[str, np.ndarray]) -> 
     table = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
     try:
         with written_whole(path) as temporary:
-            pq.write_table(table, temporary, compression="zstd")
+            parquet.write_table(table, temporary, compression="zstd")
     except OSError as error:
         raise explained(error, path) from error
 
@@ -51,9 +52,11 @@ def read_levels(path: str | os.PathLike, columns: list[str] | None = None) -> di
     Raises:
         NeurozooError: The file is missing or damaged, or lacks a column.
     """
+    from pyarrow import ArrowException, parquet
+
     try:
         with open_file(path) as file:
-            table = pq.read_table(file, columns=columns)
+            table = parquet.read_table(file, columns=columns)
         if missing := [name for name in columns or () if name not in table.column_names]:
             raise ValueError(f"it lacks {', '.join(missing)}")
         found = {}
@@ -67,5 +70,5 @@ def read_levels(path: str | os.PathLike, columns: list[str] | None = None) -> di
         return found
     except FileNotFoundError as error:
         raise NeurozooError(f"{path} is missing. Train the run, or copy all its files.") from error
-    except (OSError, ValueError, pa.ArrowException) as error:
+    except (OSError, ValueError, ArrowException) as error:
         raise NeurozooError(f"{path} is no table of levels ({error}). Delete it and train the run again.") from error

@@ -27,7 +27,7 @@ from neurozoo.algorithms.quality_diversity.level_networks import (
 from neurozoo.environments.platformer.acceptance import judge
 from neurozoo.environments.platformer.corpus import Corpus
 from neurozoo.environments.platformer.generator import SOLUTION_SIZE, Generator
-from neurozoo.environments.platformer.simulator import OPS
+from neurozoo.environments.platformer.simulator import CORE
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_json, written_whole
 from neurozoo.files.npz import DAMAGE, read_npz
@@ -204,7 +204,7 @@ def make_generator(
     *,
     state: str | os.PathLike,
     threads: int = 1,
-    ops: str | os.PathLike = OPS,
+    ops: str | os.PathLike = CORE,
     report: Callable[[str], None] = print,
 ) -> dict[str, Any]:
     """Trains a generator, judges it, and writes both: weights, and a JSON beside them.

@@ -14,7 +14,7 @@ from neurozoo.environments.mazes.agents import AGENTS, make_agent, read_maze_age
 from neurozoo.environments.mazes.endpoints import CELLS, GOAL, SIDE, START, WALL, Endpoints, find_endpoints
 from neurozoo.environments.mazes.episodes import Starts, find_endpoints_in_op, play_in_op
 from neurozoo.environments.mazes.simulator import TIME_LIMIT, TURN_LEFT, TURN_RIGHT, MazeAgent, Walks, play
-from neurozoo.native import OPS
+from neurozoo.native import CORE
 
 _MOST_EPISODES = 4096  # that are played at once: 8 MB of ways
 _Outcome = tuple[int, dict[str, float], np.ndarray]  # number of a maze, values by name, visits per cell and episode
@@ -152,7 +152,7 @@ def _in_op(
         seed=np.array([rngs[number].integers(2**63) for number in solvable], np.int64),
         num_counting=play.num_episodes,
     )
-    finished, episodes = play_in_op(agent, starts, ops=play.ops or OPS, threads=play.threads), play.num_episodes
+    finished, episodes = play_in_op(agent, starts, ops=play.ops or CORE, threads=play.threads), play.num_episodes
     for maze, number in enumerate(solvable.tolist()):
         values = {
             "path_length": finished.lengths[maze].sum() / episodes,

@@ -1,4 +1,4 @@
-"""Whole episodes in copies of mazes, in the native op."""
+"""Whole episodes in copies of mazes, in the native core."""
 
 import os
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import numpy as np
 
 from neurozoo.environments.mazes.endpoints import Endpoints
 from neurozoo.environments.mazes.simulator import MazeAgent
-from neurozoo.native import call_op, load_ops
+from neurozoo.native import load_core
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,7 @@ class Finished:
 
 def find_endpoints_in_op(walls: np.ndarray, *, ops: str | os.PathLike) -> Endpoints:
     """Finds what `find_endpoints` finds, twenty times faster."""
-    found = call_op(load_ops(ops).neurozoo_maze_endpoints, walls=walls.astype(np.uint8)).numpy()
-    return Endpoints(*found)
+    return Endpoints(*load_core(ops).find_maze_endpoints(walls=walls))
 
 
 def play_in_op(agent: MazeAgent, starts: Starts, *, ops: str | os.PathLike, threads: int = 1) -> Finished:
@@ -53,16 +52,15 @@ def play_in_op(agent: MazeAgent, starts: Starts, *, ops: str | os.PathLike, thre
     Raises:
         NeurozooError: The library is missing or was built from other sources, or the numbers make no sense.
     """
-    fields, visits = call_op(
-        load_ops(ops).neurozoo_maze_episodes,
-        walls=starts.walls.astype(np.uint8),
-        starts=starts.start.astype(np.int64),
-        goals=starts.goal.astype(np.int64),
-        directions=starts.direction.astype(np.uint8),
-        seeds=starts.seed.astype(np.int64),
+    fields, visits = load_core(ops).play_mazes(
+        walls=starts.walls,
+        starts=starts.start,
+        goals=starts.goal,
+        directions=starts.direction,
+        seeds=starts.seed,
         parameters=agent.op_parameters,
         num_counting=starts.num_counting,
         num_threads=min(threads, max(len(starts.walls), 1)),
     )
-    lengths, solved, repeats, left, right = np.moveaxis(fields.numpy().astype(np.int64), 2, 0)
-    return Finished(lengths, solved.astype(bool), repeats, left, right, visits.numpy().astype(np.int64))
+    lengths, solved, repeats, left, right = np.moveaxis(fields.astype(np.int64), 2, 0)
+    return Finished(lengths, solved.astype(bool), repeats, left, right, visits.astype(np.int64))

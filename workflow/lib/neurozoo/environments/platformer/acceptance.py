@@ -9,7 +9,7 @@ import numpy as np
 
 from neurozoo.environments.platformer import tiles as t
 from neurozoo.environments.platformer.domain import SKY_ROWS, Decoder
-from neurozoo.environments.platformer.simulator import OPS, WON, play
+from neurozoo.environments.platformer.simulator import CORE, WON, play
 
 SKY_PERCENTILES = {5: 0.0, 50: 11.0, 95: 94.0}  # of the original's levels
 FEWEST_WON, FEWEST_WHOLE_PIPES = 0.8, 0.8
@@ -19,7 +19,7 @@ _PIPE_WIDTH = 2
 
 
 def judge(
-    decoder: Decoder, *, count: int = 1000, seed: int = 0, threads: int = 1, ops: str | os.PathLike = OPS
+    decoder: Decoder, *, count: int = 1000, seed: int = 0, threads: int = 1, ops: str | os.PathLike = CORE
 ) -> dict[str, object]:
     """Draws levels from N(0, I), lets the agent play each of them once, and compares.
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from neurozoo.environments.platformer import tiles as t
 from neurozoo.environments.platformer.chunks import CHUNKS, GROUND_ROW, WIDTH, ground
-from neurozoo.environments.platformer.simulator import OPS, WON, play
+from neurozoo.environments.platformer.simulator import CORE, WON, play
 from neurozoo.errors import NeurozooError
 from neurozoo.files import written_whole
 from neurozoo.files.npz import DAMAGE, read_npz
@@ -65,7 +65,7 @@ def draw_long_level(rng: np.random.Generator) -> np.ndarray:
 
 
 def draw_corpus(
-    seed: int, *, count: int = 2000, hopeless: float = 0.07, threads: int = 1, ops: str | os.PathLike = OPS
+    seed: int, *, count: int = 2000, hopeless: float = 0.07, threads: int = 1, ops: str | os.PathLike = CORE
 ) -> Corpus:
     """Draws windows until enough of them can be won, and adds some that cannot.
 
@@ -98,7 +98,7 @@ def draw_corpus(
 
 
 def kept_corpus(
-    path: str | os.PathLike, seed: int, *, count: int, threads: int = 1, ops: str | os.PathLike = OPS
+    path: str | os.PathLike, seed: int, *, count: int, threads: int = 1, ops: str | os.PathLike = CORE
 ) -> Corpus:
     """Reads the levels of a file, or draws them and writes it, because the agent takes a minute for thousands.
 

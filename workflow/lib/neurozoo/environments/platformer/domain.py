@@ -78,7 +78,7 @@ class PlatformerDomain(LevelDomain):
         The occupancy is the number of ticks in which the runner's feet were on a tile.
         """
         levels = np.asarray(levels, np.uint8)
-        characters, ops = t.to_characters(levels), play.ops or simulator.OPS
+        characters, ops = t.to_characters(levels), play.ops or simulator.CORE
         if play.agent == A_STAR:
             budgets = np.array([rng.choice(BUDGETS, play.num_episodes) for rng in rngs]).reshape(len(levels), -1)
             games = simulator.play(characters, budgets, threads=play.threads, ops=ops)
@@ -108,7 +108,7 @@ class PlatformerDomain(LevelDomain):
 
         The searching agent has its middle budget. `direction` has no meaning.
         """
-        characters, ops = t.to_characters(np.asarray(levels, np.uint8)), ops or simulator.OPS
+        characters, ops = t.to_characters(np.asarray(levels, np.uint8)), ops or simulator.CORE
         if agent == A_STAR:
             budgets = np.full((len(characters), 1), BUDGETS[len(BUDGETS) // 2])
             buttons = simulator.play(characters, budgets, ops=ops).buttons_of_first_runs()

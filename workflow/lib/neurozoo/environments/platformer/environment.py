@@ -12,7 +12,7 @@ from neurozoo.environments.gymnasium_games import PICTURE_SHAPE
 from neurozoo.environments.platformer.corpus import draw_windows
 from neurozoo.environments.platformer.game import TICKS_PER_SECOND, PlatformerGame
 from neurozoo.environments.platformer.senses import ACTIONS, NUM_SENSED, TICKS_PER_STEP, draw_pixels, look_around
-from neurozoo.environments.platformer.simulator import JUMP, OPS, WON
+from neurozoo.environments.platformer.simulator import CORE, JUMP, WON
 from neurozoo.environments.platformer.tiles import checked_levels, read_level, to_text, without_wrong_ends
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.files.npz import DAMAGE, read_npz
@@ -44,7 +44,7 @@ class PlatformerEnvironment(gymnasium.Env):
         *,
         levels: str | os.PathLike | None = None,
         obs_type: Literal["vector", "pixels"] = "vector",
-        ops: str | os.PathLike = OPS,
+        ops: str | os.PathLike = CORE,
         render_mode: Literal["rgb_array", "ansi"] | None = None,
     ):
         """Makes the environment.

@@ -8,7 +8,7 @@ import numpy as np
 
 from neurozoo.environments.evolved_agents import dense_outputs, trained_weights
 from neurozoo.environments.platformer.senses import ACTIONS, NUM_SENSED, TICKS_PER_STEP, look_around
-from neurozoo.environments.platformer.simulator import JUMP, OPS, RUNNING, Games, Replay, replay, tiles_of_feet
+from neurozoo.environments.platformer.simulator import CORE, JUMP, RUNNING, Games, Replay, replay, tiles_of_feet
 from neurozoo.environments.platformer.tiles import HEIGHT, WIDTH
 from neurozoo.errors import NeurozooError
 from neurozoo.files.npz import DAMAGE, read_npz
@@ -35,7 +35,7 @@ def read_runner(path: str | os.PathLike) -> Runner:
         raise NeurozooError(f"{path} is no agent for platform levels: {error}") from error
 
 
-def run_through(runner: Runner, level: np.ndarray, *, ops: str | os.PathLike = OPS) -> tuple[np.ndarray, Replay]:
+def run_through(runner: Runner, level: np.ndarray, *, ops: str | os.PathLike = CORE) -> tuple[np.ndarray, Replay]:
     """Lets an evolved agent play a level (uint8, shape (16, 56), characters) once; it would do the same again.
 
     Returns:
@@ -51,7 +51,7 @@ def run_through(runner: Runner, level: np.ndarray, *, ops: str | os.PathLike = O
     return buttons[: now.tick[-1]], replay(level, buttons, ops=ops)
 
 
-def play_with(runner: Runner, levels: np.ndarray, *, ops: str | os.PathLike = OPS) -> Games:
+def play_with(runner: Runner, levels: np.ndarray, *, ops: str | os.PathLike = CORE) -> Games:
     """Lets an evolved agent play levels (uint8, shape (levels, 16, 56), characters), once each."""
     runs = [run_through(runner, level, ops=ops) for level in levels]
     ticks = [game for _, game in runs]

@@ -5,7 +5,7 @@ import os
 import numpy as np
 
 from neurozoo.environments.platformer.drawing import draw_tick
-from neurozoo.environments.platformer.simulator import OPS, RUNNING, Replay, replay
+from neurozoo.environments.platformer.simulator import CORE, RUNNING, Replay, replay
 from neurozoo.environments.platformer.tiles import ends_of, to_characters
 
 TICKS_PER_SECOND = 24
@@ -20,7 +20,7 @@ class PlatformerGame:
         NeurozooError: The op library is missing or does not fit.
     """
 
-    def __init__(self, level: np.ndarray, *, ops: str | os.PathLike = OPS) -> None:
+    def __init__(self, level: np.ndarray, *, ops: str | os.PathLike = CORE) -> None:
         self._level, self._ops = np.asarray(level, np.uint8), ops
         self._characters = to_characters(self._level)
         self.finish_column = ends_of(self._level)[1]

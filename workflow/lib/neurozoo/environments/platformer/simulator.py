@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from neurozoo.environments.platformer.tiles import HEIGHT, TILE_SIZE, WIDTH
-from neurozoo.native import OPS, call_op, load_ops
+from neurozoo.native import CORE, load_core
 
 LEFT, RIGHT, DOWN, SPEED, JUMP = 1, 2, 4, 8, 16
 RUNNING, WON, LOST, TIME_OUT = range(4)  # status of a game
@@ -83,7 +83,7 @@ class Replay:
     tick: np.ndarray  # decisions before; 0 is the start
 
 
-def play(levels: np.ndarray, budgets: np.ndarray, *, threads: int = 1, ops: str | os.PathLike = OPS) -> Games:
+def play(levels: np.ndarray, budgets: np.ndarray, *, threads: int = 1, ops: str | os.PathLike = CORE) -> Games:
     """Lets the agent play levels. Level and budget decide a game; the number of threads changes nothing.
 
     Args:
@@ -96,13 +96,7 @@ def play(levels: np.ndarray, budgets: np.ndarray, *, threads: int = 1, ops: str 
         NeurozooError: A level has another size or an unknown character, a budget is below 1, or the library is missing
             or does not fit.
     """
-    found = call_op(
-        load_ops(ops).neurozoo_platformer_play,
-        levels=np.ascontiguousarray(levels, np.uint8),
-        budgets=np.ascontiguousarray(budgets, np.int32),
-        num_threads=threads,
-    )
-    return Games(*(np.asarray(array) for array in found))
+    return Games(*load_core(ops).play_platformer(levels=levels, budgets=budgets, num_threads=threads))
 
 
 def replay(
@@ -111,7 +105,7 @@ def replay(
     *,
     power: int = 0,
     newest_only: bool = False,
-    ops: str | os.PathLike = OPS,
+    ops: str | os.PathLike = CORE,
 ) -> Replay:
     """Plays decisions, as many as fit before the game ends.
 
@@ -125,17 +119,10 @@ def replay(
     Raises:
         NeurozooError: See `play`.
     """
-    runner, state, counts, sprites, tiles, completion = (
-        np.asarray(array)
-        for array in call_op(
-            load_ops(ops).neurozoo_platformer_replay,
-            level=np.ascontiguousarray(level, np.uint8),
-            buttons=np.ascontiguousarray(buttons, np.uint8),
-            power=power,
-            newest_only=newest_only,
-        )
+    runner, state, counts, sprites, tiles, completion = load_core(ops).replay_platformer(
+        level=level, buttons=buttons, power=power, newest_only=newest_only
     )
-    records = np.ascontiguousarray(sprites).view(SPRITE).reshape(-1)
+    records = sprites.view(SPRITE).reshape(-1)
     return Replay(
         position=runner[:, :4],
         camera=runner[:, 4],

@@ -1,4 +1,4 @@
-"""The ops for benchmarks: they repeat the recorded episode and check their inputs."""
+"""The core's functions for benchmarks: they repeat the recorded episode and check their inputs."""
 
 from dataclasses import replace
 
@@ -8,9 +8,9 @@ from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode
-from neurozoo.evaluation.native import world_attributes
+from neurozoo.evaluation.native import make_world
 from neurozoo.genomes.genome import Genome
-from neurozoo.native import call_op, load_ops
+from neurozoo.native import load_core
 from neurozoo.networks.native_plan import native_plan, plan_scales
 
 PUBLISHED = protocol_of("frostbite", "uber2018")
@@ -22,27 +22,26 @@ PROTOCOLS = {
 
 
 def time_world(ops, protocol, decisions, *, observes=True, repetitions=1, max_frames=400):
-    return call_op(
-        load_ops(ops).neurozoo_time_world,
-        noops=np.int64(7),
-        seed=np.int64(3),
-        max_frames=np.int64(max_frames),
-        decisions=np.array(decisions, np.int64),
+    core = load_core(ops)
+    return core.time_world(
+        world=make_world(core, "frostbite", protocol),
+        noops=7,
+        seeds=3,
+        max_frames=max_frames,
+        decisions=decisions,
         observes=observes,
         repetitions=repetitions,
-        **world_attributes("frostbite", protocol),
     )
 
 
 def time_forward(ops, layout, *, parameters=None, planes=None, repetitions=1):
     size = layout.parameter_count
-    return call_op(
-        load_ops(ops).neurozoo_time_forward,
-        parameters=np.zeros(size, np.float32) if parameters is None else parameters,
-        reference=np.zeros(0, np.float32),
-        planes=np.zeros((1, 84, 84, 1), np.float32) if planes is None else planes,
-        plan=native_plan(layout).ravel().tolist(),
-        plan_scales=plan_scales(layout).ravel().tolist(),
+    return load_core(ops).time_forward(
+        parameters=np.zeros(size) if parameters is None else parameters,
+        reference=[],
+        planes=np.zeros((1, 84, 84, 1)) if planes is None else planes,
+        plan=native_plan(layout),
+        plan_scales=plan_scales(layout),
         repetitions=repetitions,
     )
 
@@ -57,7 +56,7 @@ def test_an_episode_is_repeated_from_its_decisions(ops, evaluators, protocol, ob
     seconds, frames, score = time_world(ops, protocol, trace.actions, observes=observes, repetitions=2)
     assert float(score) == trace.rewards.sum()
     assert int(frames) == 400
-    wall, processor = np.moveaxis(seconds.numpy(), 2, 0)
+    wall, processor = np.moveaxis(seconds, 2, 0)
     assert wall.shape == processor.shape == (2, 3)  # start, steps, observations
     assert np.all(wall[:, :2] > 0)
     assert np.all(processor[:, :2] > 0)
@@ -67,6 +66,13 @@ def test_an_episode_is_repeated_from_its_decisions(ops, evaluators, protocol, ob
 def test_no_more_frames_are_repeated_than_the_episode_may_have(ops):
     _, frames, _ = time_world(ops, PUBLISHED, [0] * 5, max_frames=18)
     assert int(frames) == 18  # 4 * 4 + 2
+
+
+def test_what_is_counted_is_1_at_least(ops):
+    with pytest.raises(NeurozooError, match=r"^repetitions should be at least 1, but is 0\.$"):
+        time_world(ops, PUBLISHED, [0], repetitions=0)
+    with pytest.raises(NeurozooError, match=r"^num_threads should be at least 1, but is -1\.$"):
+        load_core(ops).measure_read_bandwidth(num_threads=-1)
 
 
 @pytest.mark.parametrize("decision", [-1, 18])
@@ -87,13 +93,13 @@ def test_the_network_answers_as_in_the_episode_in_every_repetition(ops, evaluato
         )
         np.testing.assert_array_equal(outputs, trace.logits)
         assert seconds.shape == (repetitions, 2)
-        assert np.all(seconds.numpy() > 0)
+        assert np.all(seconds > 0)
 
 
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ({"parameters": np.zeros(3, np.float32)}, "Input 0 should have [0-9]+ values, but has 3"),
+        ({"parameters": np.zeros(3, np.float32)}, "Input parameters should have [0-9]+ values, but has 3"),
         ({"planes": np.zeros((1, 84, 42, 1), np.float32)}, r"shape \[1,84,42,1\]"),
         ({"planes": np.zeros((1, 84, 84, 3), np.float32)}, r"shape \[1,84,84,3\]"),  # 4 channels are no multiple of 3
         ({"planes": np.zeros((84, 84), np.float32)}, r"shape \[84,84\]"),
