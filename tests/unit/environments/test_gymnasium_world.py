@@ -1,5 +1,6 @@
 """An environment of somebody else's as a game: what it may do wrong, and what its screen is then."""
 
+import re
 from typing import ClassVar
 
 import gymnasium
@@ -211,22 +212,94 @@ def test_a_screen_keeps_its_shape_when_drawing_fails_later_or_changes_its_size(m
     assert played.screen.shape == played.screen_shape == (30, 40, 3)
 
 
-@pytest.mark.parametrize("reward", [np.nan, -np.inf, None, "much"])
-def test_a_reward_that_is_no_finite_number_is_refused(monkeypatch, reward):
-    played = world()
-    played.reset(seed=1)
-    monkeypatch.setattr(Odd, "step", lambda self, action: (self.see(), reward, False, False, {}))
-    with pytest.raises(NeurozooError, match="should give a finite number as reward, but gives"):
-        played.act(np.array([1.0, 0.0], np.float32))
+BEYOND = r"should have numbers from -1e\+30 to 1e\+30 as"
 
 
-@pytest.mark.parametrize(("kind", "number"), [(np.float32, np.nan), (np.float64, 1e300)])
-def test_a_vector_with_numbers_that_are_not_finite_is_refused(monkeypatch, kind, number):
+def answers(**members):
+    """Returns a step of the environment that answers with the given parts."""
+    parts = {"reward": 0.0, "is_terminated": False, "is_truncated": False, "info": {}} | members
+    return lambda self, action: (self.see(), *parts.values())
+
+
+def played(monkeypatch, steps=1, **members):
+    """Plays steps of the episode with seed 1, and returns the last reward and whether the episode is over."""
+    monkeypatch.setattr(Odd, "step", answers(**members))
+    made = world()
+    made.reset(seed=1)
+    for _ in range(steps):
+        _, *outcome = made.act(np.array([1.0, 0.0], np.float32))
+    return outcome
+
+
+@pytest.mark.parametrize(
+    "reward", [np.nan, -np.inf, None, "much", "1.5", 1j, 10**400, -1e39, np.array([1.0, 2.0]), [[1], [1, 2]]]
+)
+def test_a_reward_that_is_no_number_or_too_large_is_refused(monkeypatch, reward):
+    with pytest.raises(NeurozooError, match=rf"{BEYOND} rewards, but has .*in step 1 of the episode with seed 1"):
+        played(monkeypatch, reward=reward)
+
+
+@pytest.mark.parametrize("reward", [3e29, -3e29])
+def test_rewards_that_add_up_to_too_much_are_refused_where_they_do(monkeypatch, reward):
+    """Sums of single precision end at 3.4e38, and the squares of scores enter errors of means."""
+    with pytest.raises(NeurozooError, match=rf"{BEYOND} sums of rewards, but has -?1.2e\+30.*in step 4"):
+        played(monkeypatch, steps=9, reward=reward)
+
+
+@pytest.mark.parametrize("reward", [2, True, np.float32(2), np.array([2.0]), np.array(2)])
+def test_a_reward_may_be_any_kind_of_number(monkeypatch, reward):
+    assert played(monkeypatch, steps=2, reward=reward) == [float(np.ravel(reward)[0]), False]
+
+
+@pytest.mark.parametrize("is_over", [True, np.True_, 1, 1.0, np.array([True]), np.array(1)])
+@pytest.mark.parametrize("end", ["is_terminated", "is_truncated"])
+def test_the_end_may_be_any_kind_of_truth_and_nobody_reads_info(monkeypatch, end, is_over):
+    assert played(monkeypatch, info=None, **{end: is_over}) == [0.0, True]
+
+
+@pytest.mark.parametrize("is_over", [None, "False", 2, np.nan, np.array([True, False])])
+def test_an_end_that_is_neither_true_nor_false_is_refused(monkeypatch, is_over):
+    with pytest.raises(NeurozooError, match="should say with True or False whether the episode is over, but says"):
+        played(monkeypatch, is_truncated=is_over)
+
+
+@pytest.mark.parametrize("limit", [None, 50])  # with a limit, a wrapper of Gymnasium fails
+def test_an_environment_of_old_gym_is_told_what_gymnasium_demands(monkeypatch, limit):
+    monkeypatch.setattr(gymnasium.registry["Odd-v0"], "max_episode_steps", limit)
+    made = world()
+    made.reset(seed=7)
+    monkeypatch.setattr(Odd, "step", lambda self, action: (self.see(), 0.0, False, {}))
+    found = "returns 4 values" if limit is None else r"expected 5, got 4\) \(common.py"
+    with pytest.raises(NeurozooError, match=f"{found}.*is truncated, info.*step 1 of the episode with seed 7"):
+        made.act(np.zeros(2))
+    monkeypatch.setattr(Odd, "reset", lambda self: self.see())
+    with pytest.raises(NeurozooError, match=r"unexpected keyword argument 'seed' .*reset returns \(observation, info"):
+        made.reset(seed=7)
+
+
+@pytest.mark.parametrize(("kind", "number"), [(np.float32, np.nan), (np.float32, np.inf), (np.float64, -1e300)])
+def test_a_vector_with_numbers_that_are_too_large_is_refused(monkeypatch, kind, number):
     """Agents see float32, where 1e300 is infinite."""
     monkeypatch.setattr(Odd, "observation_space", gymnasium.spaces.Box(-1, 1, (2,), kind))
     monkeypatch.setattr(Odd, "see", lambda self: np.array([0, number], kind))
-    with pytest.raises(NeurozooError, match="shows numbers that are not finite"):
+    with pytest.raises(NeurozooError, match=f"{BEYOND} observations, but has {re.escape(str(number))}"):
         world()
+
+
+@pytest.mark.parametrize("seen", [["a", "b"], [1j, 0], np.array([1, 2], object), [[1], [1, 2]], {"a": 1}])
+def test_a_vector_of_something_else_than_numbers_is_refused(monkeypatch, seen):
+    monkeypatch.setattr(Odd, "observation_space", gymnasium.spaces.Box(-1, 1, (2,), np.float32))
+    monkeypatch.setattr(Odd, "see", lambda self: seen)
+    with pytest.raises(NeurozooError, match=r"should show float32 of shape \(2,\), .*, but shows"):
+        world()
+
+
+@pytest.mark.parametrize("space", [None, "left", gymnasium.spaces.Box(0, 1, (0,)), gymnasium.spaces.Tuple([])])
+@pytest.mark.parametrize(("name", "message"), [("observation_space", "as observations"), ("action_space", "takes")])
+def test_a_space_that_is_no_vector_is_refused(monkeypatch, name, message, space):
+    monkeypatch.setattr(Odd, name, space)
+    with pytest.raises(NeurozooError, match=message):
+        gymnasium_spaces(GAME)
 
 
 @pytest.mark.parametrize(("limit", "told"), [(None, 1), (50, 0)])
@@ -259,7 +332,7 @@ def test_episodes_with_one_seed_that_differ_are_told(monkeypatch):
     [
         ("step", raises, r"fails in its first step: RuntimeError: not here \(test_gymnasium_world.py, line \d+\)"),
         ("reset", raises, "fails in its first step: RuntimeError: not here"),
-        ("step", lambda self, action: (self.see(), 0.0, False, {}), "not enough values to unpack"),
+        ("step", lambda self, action: (self.see(), 0.0, False, {}), "step of 'gym.Odd-v0' returns 4 values"),
         ("reset", lambda self, *, seed=None, options=None: self.see(), "returns ndarray. Mend it: reset returns"),
         ("step", lambda self, action: (self.see(), np.nan, False, False, {}), "in step 1 of the episode with seed 1"),
     ],

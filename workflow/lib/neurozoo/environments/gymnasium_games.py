@@ -84,7 +84,7 @@ def gymnasium_spaces(game: str) -> Spaces:
             f"as {identifier.rpartition('/')[2]!r}."
         )
     try:
-        environment = gymnasium.make(identifier)
+        environment = gymnasium.make(identifier, disable_env_checker=True)  # `GymnasiumWorld` checks
     except Exception as error:  # of Gymnasium, of an import, or of the environment's own constructor
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         module, dot, name = identifier.rpartition(".")
@@ -93,7 +93,7 @@ def gymnasium_spaces(game: str) -> Spaces:
         raise NeurozooError(
             f"Gymnasium cannot make the environment {game!r} here: {reason.rstrip('.?')}.{hint}"
         ) from error
-    sees, acts = environment.observation_space, environment.action_space
+    sees, acts = (getattr(environment, name, None) for name in ("observation_space", "action_space"))
     named = _action_meanings(environment)
     close_environment(environment, game)
     version = None if environment.spec is None else environment.spec.version
@@ -102,18 +102,18 @@ def gymnasium_spaces(game: str) -> Spaces:
             f"{game!r} is the latest version, which may be another environment one day. Write '{game}-v{version}'."
         )
     shape = sees.shape if isinstance(sees, gymnasium.spaces.Box) else ()
-    if sees.dtype == "uint8" and shape == (*PICTURE_SHAPE, 1):
-        shape = PICTURE_SHAPE
-    if len(shape) != 1 and (sees.dtype != "uint8" or shape != PICTURE_SHAPE):
+    are_pictures = shape in (PICTURE_SHAPE, (*PICTURE_SHAPE, 1)) and getattr(sees, "dtype", None) == "uint8"
+    if not are_pictures and (len(shape) != 1 or not shape[0]):
         raise NeurozooError(
             f"{game!r} should have vectors as observations, or grey pictures of 84 x 84 bytes, but has {sees}. Wrap "
             "it, for example in FlattenObservation, or in GrayscaleObservation and ResizeObservation, of "
             "gymnasium.wrappers (docs/your_environment.md)."
         )
+    shape = PICTURE_SHAPE if are_pictures else shape
     if isinstance(acts, gymnasium.spaces.Discrete) and acts.start == 0:
         is_named = len(set(named)) == len(named) == acts.n
         return Spaces(shape, named if is_named else tuple(f"ACTION_{i}" for i in range(acts.n)))
-    if isinstance(acts, gymnasium.spaces.Box) and len(acts.shape) == 1:
+    if isinstance(acts, gymnasium.spaces.Box) and len(acts.shape) == 1 and acts.shape[0]:
         return Spaces(shape, tuple(f"OUTPUT_{i}" for i in range(acts.shape[0])))
     raise NeurozooError(
         f"{game!r} should take one of n actions that begin at 0, or a vector, but takes {acts}. Wrap it in "

@@ -1,7 +1,6 @@
 """Wraps Gymnasium environments, with vectors or pictures as observations, as a `World`."""
 
 import contextlib
-import math
 import sys
 import traceback
 from collections.abc import Iterator
@@ -17,7 +16,10 @@ from neurozoo.environments.world import SingleFrameWorld, largest
 from neurozoo.errors import NeurozooError
 
 LONG_EPISODE = 100_000  # steps after which a missing limit is told
+LARGEST = 1e30  # of observations, rewards and their sums: networks compute in single precision, which ends at 3.4e38
 _API = "reset returns (observation, info), and step (observation, reward, is terminated, is truncated, info)"
+_GYMNASIUM = Path(gymnasium.__file__).parent
+_NUMBERS = "biuf"  # kinds of arrays
 
 
 class GymnasiumWorld(SingleFrameWorld):
@@ -25,6 +27,9 @@ class GymnasiumWorld(SingleFrameWorld):
 
     The largest output chooses a discrete action; continuous actions are the outputs, clipped to their bounds. The
     environment draws its random numbers from the episode's seed. Pictures become numbers from 0 to 1.
+
+    What the environment returns is checked here, and nowhere else: a NeurozooError says what is wrong, in which step of
+    which episode. Its `info` is not read.
     """
 
     def __init__(self, game: str, protocol: Protocol):
@@ -73,12 +78,10 @@ class GymnasiumWorld(SingleFrameWorld):
         return picture
 
     def _start(self, seed: int, noops: int) -> None:
-        self._seed = seed
+        self._seed, self._score = seed, 0.0
         with self._placed(step=0):
-            begun = self._environment.reset(seed=seed)
-            if not isinstance(begun, tuple) or len(begun) != 2:
-                raise NeurozooError(f"reset of {self.game!r} returns {type(begun).__name__}. Mend it: {_API}.")
-            self._seen = self._checked(begun[0])
+            seen, _ = self._parts(self._environment.reset(seed=seed), of="reset", count=2)
+            self._seen = self._checked(seen)
 
     def _play(self, outputs: np.ndarray, is_last: bool) -> tuple[float, bool]:
         space = self._environment.action_space
@@ -88,12 +91,13 @@ class GymnasiumWorld(SingleFrameWorld):
             else:
                 assert isinstance(space, gymnasium.spaces.Box)  # `gymnasium_spaces` refuses other spaces
                 action = np.clip(np.nan_to_num(outputs), space.low, space.high).astype(space.dtype)
-            seen, reward, is_terminated, is_truncated, _ = self._environment.step(action)
+            seen, reward, *ends, _ = self._parts(self._environment.step(action), of="step", count=5)
             self._seen = self._checked(seen)
-            self.is_truncated = bool(is_truncated and not is_terminated)
+            is_terminated, is_truncated = map(self._checked_end, ends)
+            self.is_truncated = is_truncated and not is_terminated
             if self.steps == LONG_EPISODE and not getattr(self._environment.spec, "max_episode_steps", None):
                 _say_long(self.game)
-            return self._checked_reward(reward), bool(is_terminated or is_truncated)
+            return self._checked_reward(reward), is_terminated or is_truncated
 
     @contextlib.contextmanager
     def _placed(self, *, step: int) -> Iterator[None]:
@@ -104,38 +108,90 @@ class GymnasiumWorld(SingleFrameWorld):
             place = f"This happened in step {step} of the episode with seed {self._seed} of {self.game!r}."
             if isinstance(error, NeurozooError):
                 error.args = (f"{error} {place}",)
+            elif _is_of_wrapper(error):
+                raise NeurozooError(
+                    f"{self.game!r} should have the interface of Gymnasium, but its wrapper fails: "
+                    f"{_described(error)}. Mend the environment: {_API}. {place}"
+                ) from error
             else:
                 error.add_note(place)
             raise
 
+    def _parts(self, returned: object, *, of: str, count: int) -> tuple:
+        """Returns the parts of what a method of the environment returned."""
+        if isinstance(returned, tuple) and len(returned) == count:
+            return returned
+        found = f"{len(returned)} values" if isinstance(returned, tuple) else type(returned).__name__
+        raise NeurozooError(f"{of} of {self.game!r} returns {found}. Mend it: {_API}.")
+
     def _checked(self, seen: object) -> np.ndarray:
         """Returns an observation that is what the environment's space says, and finite."""
-        array, space = np.asarray(seen), self._environment.observation_space
-        if array.shape != space.shape or (self.shape.height > 1 and array.dtype != np.uint8):
+        array, space = _array(seen), self._environment.observation_space
+        is_kind = array.dtype.kind in _NUMBERS if self.shape.height == 1 else array.dtype == np.uint8
+        if array.shape != space.shape or not is_kind:
             raise NeurozooError(
                 f"{self.game!r} should show {space.dtype} of shape {space.shape}, as its observation_space says, but "
                 f"shows {array.dtype} of shape {array.shape}. Mend the environment."
             )
-        with np.errstate(over="ignore"):
-            is_finite = np.isfinite(array.astype(np.float32)).all()  # which is what agents see
-        if not is_finite:
-            raise NeurozooError(f"{self.game!r} shows numbers that are not finite. Mend the environment.")
+        if not (is_usable := np.abs(array) <= LARGEST).all():  # NaN is not, either
+            raise self._beyond("observations", array[~is_usable][0].item())
         return array
 
     def _checked_reward(self, reward: object) -> float:
-        try:
-            value = float(reward)  # type: ignore[arg-type]  # an environment may return anything
-        except (TypeError, ValueError):
-            value = math.nan
-        if not math.isfinite(value):
-            raise NeurozooError(
-                f"{self.game!r} should give a finite number as reward, but gives {reward!r:.80}. Mend the environment."
-            )
+        value = _number(reward)
+        self._score += value
+        if not abs(value) <= LARGEST:
+            raise self._beyond("rewards", reward)
+        if abs(self._score) > LARGEST:
+            raise self._beyond("sums of rewards", self._score)
         return value
+
+    def _beyond(self, what: str, found: object) -> NeurozooError:
+        return NeurozooError(
+            f"{self.game!r} should have numbers from {-LARGEST:g} to {LARGEST:g} as {what}, but has {found!r:.80}. "
+            "Mend the environment."
+        )
+
+    def _checked_end(self, is_over: object) -> bool:
+        value = _number(is_over)
+        if value not in (0, 1):
+            raise NeurozooError(
+                f"{self.game!r} should say with True or False whether the episode is over, but says {is_over!r:.80}. "
+                "Mend the environment."
+            )
+        return bool(value)
 
     def _new_plane(self) -> np.ndarray:
         plane = self._seen.astype(np.float32).reshape(self.shape.plane)
         return plane / np.float32(255) if self.shape.height > 1 else plane
+
+
+def _array(value: object) -> np.ndarray:
+    """Returns an array of what an environment gives; of objects if it is irregular."""
+    try:
+        return np.asarray(value)
+    except ValueError:
+        return np.empty((), object)
+
+
+def _number(value: object) -> float:
+    """Returns a number that an environment gives, alone or as an array's only one; NaN if it gives something else."""
+    array = _array(value)
+    try:
+        return float(array.item()) if array.dtype.kind in _NUMBERS + "O" else np.nan
+    except (TypeError, ValueError, OverflowError):
+        return np.nan
+
+
+def _is_of_wrapper(error: Exception) -> bool:
+    """Whether one of Gymnasium's wrappers could not use the environment; an environment of old Gym does this."""
+    path = Path(traceback.extract_tb(error.__traceback__)[-1].filename)
+    return path.is_relative_to(_GYMNASIUM) and not path.is_relative_to(_GYMNASIUM / "envs")
+
+
+def _described(error: Exception) -> str:
+    at = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({Path(at.filename).name}, line {at.lineno})"
 
 
 @cache  # says it once
@@ -169,11 +225,7 @@ def try_environment(game: str, protocol: Protocol) -> str | None:
     except NeurozooError:
         raise
     except Exception as error:  # the environment may raise anything
-        at = traceback.extract_tb(error.__traceback__)[-1]
-        raise NeurozooError(
-            f"{game!r} fails in its first step: {type(error).__name__}: {error} ({Path(at.filename).name}, line "
-            f"{at.lineno}). Mend the environment: {_API}."
-        ) from error
+        raise NeurozooError(f"{game!r} fails in its first step: {_described(error)}. Mend the environment.") from error
     if np.array_equal(first, second):
         return None
     return (
@@ -191,10 +243,10 @@ def _first_step(world: GymnasiumWorld) -> np.ndarray:
 
 def _make(game: str) -> gymnasium.Env:
     identifier = gymnasium_id(game)
-    environment = gymnasium.make(identifier)
+    environment = gymnasium.make(identifier, disable_env_checker=True)
     if "rgb_array" in environment.metadata.get("render_modes", ()):
         with contextlib.suppress(TypeError):  # its constructor does not take what its class says
-            drawn = gymnasium.make(identifier, render_mode="rgb_array")
+            drawn = gymnasium.make(identifier, render_mode="rgb_array", disable_env_checker=True)
             close_environment(environment, game)
             return drawn
     return environment
