@@ -174,7 +174,11 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         ),
         *(
             ({"label": label}, ["experiments.demo.label should be a line of at most 100 letters", repr(label[:60])])
-            for label in (" ", "two\nlines", "bell\x07", "long " * 30 + "end")
+            for label in (" ", "two\nlines", "bell\x07", "long " * 30 + "end", "\tx", "\rx")
+        ),
+        *(
+            ({"label": label}, [f"experiments.demo.label should not begin with {label[0]!r}, which", repr(label)])
+            for label in ("=2+3", "+1", "-x", "@f")
         ),
         (
             {"preset": "uber2081"},

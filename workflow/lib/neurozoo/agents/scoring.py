@@ -1,6 +1,5 @@
 """Scores agents: plays test episodes of a run or a list of published seeds, and tabulates the results."""
 
-import csv
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -16,7 +15,8 @@ from neurozoo.environments.games import action_names, check_game
 from neurozoo.environments.protocols import Protocol, get_protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, EpisodeResult, make_evaluator
-from neurozoo.files import read_json, write_json, written_whole
+from neurozoo.files import read_json, write_json
+from neurozoo.files.csv import write_csv_rows
 from neurozoo.genomes.cshenton import NETWORK as CSHENTON
 from neurozoo.genomes.cshenton import PROTOCOL as CSHENTON_PROTOCOL
 from neurozoo.genomes.cshenton import decode_seeds, game_of_id
@@ -271,7 +271,4 @@ def write_evaluation_table(
                 **facts_of({"protocol_record": protocol}),
             }
         )
-    with written_whole(output) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    write_csv_rows(output, list(rows[0]), (row.values() for row in rows))

@@ -8,6 +8,7 @@ from pathlib import Path
 from neurozoo.book.record import REMEDY
 from neurozoo.errors import NeurozooError
 from neurozoo.files import open_text
+from neurozoo.files.csv import write_csv_rows
 from neurozoo.records.run_config import IDENTITY
 from neurozoo.records.run_log import EPISODES, STANDARD, UNITS
 
@@ -58,7 +59,4 @@ def _read(path: str | os.PathLike) -> Iterable[Row]:
 
 
 def _write(path: Path, columns: Sequence[str], rows: Iterable[Row]) -> None:
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        writer = csv_format.DictWriter(file, columns, restval="", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    write_csv_rows(path, columns, ([row.get(name, "") for name in columns] for row in rows))

@@ -23,7 +23,8 @@ from neurozoo.agents.frozen import use_one_thread
 from neurozoo.comparison.compared_runs import SEEDS, ComparedRun, algorithms, read_compared_runs, variants
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.figures.style import check_formats, figure_theme, save_figure
-from neurozoo.files import write_json, written_whole
+from neurozoo.files import write_json
+from neurozoo.files.csv import write_csv_table
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
 
 BY = ("algo", "model", "run")
@@ -144,8 +145,7 @@ def classify_states(
         "seed": seed,
     }
     table = _confusion_table(result)
-    with written_whole(csv) as temporary:
-        table.to_csv(temporary, index=False, lineterminator="\n", float_format="%.6g")
+    write_csv_table(csv, table, digits=6)
     if figures:
         save_figure(_draw_confusion(table, result, record), figures)
     write_json(facts, record)

@@ -17,7 +17,7 @@ from neurozoo.agents.frozen import open_frozen
 from neurozoo.errors import NeurozooError
 from neurozoo.feature_visualization.layers import kernel_of
 from neurozoo.feature_visualization.pictures import channel_names
-from neurozoo.files import written_whole
+from neurozoo.files.csv import write_csv_table
 from neurozoo.records.comparability import read_facts
 from neurozoo.records.csv_tables import read_csv_table
 
@@ -62,8 +62,7 @@ def temporal_lean(frozen_folder: str | os.PathLike) -> pd.DataFrame:
 def write_lean(frozen_folder: str | os.PathLike, output: str | os.PathLike) -> pd.DataFrame:
     """Writes `temporal_lean` as CSV, and returns it. A network that sees one frame at a time gives only a header."""
     table = temporal_lean(frozen_folder)
-    with written_whole(output) as temporary:
-        table.to_csv(temporary, index=False)
+    write_csv_table(output, table)
     return table
 
 

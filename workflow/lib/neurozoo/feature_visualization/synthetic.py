@@ -31,7 +31,8 @@ from neurozoo.feature_visualization.pictures import (
     write_sheet,
 )
 from neurozoo.feature_visualization.recordings import open_recording
-from neurozoo.files import open_file, written_whole
+from neurozoo.files import open_file
+from neurozoo.files.csv import write_csv_table
 from neurozoo.rollouts.rollout_files import RolloutFile
 
 SETTLING = 0.25  # share of the steps, at the end, without jitter
@@ -320,5 +321,4 @@ def _write_course(path: str | os.PathLike, channels: Sequence[int], made: Synthe
     steps, count = made.course.shape
     index = {"channel": np.repeat(channels, steps), "step": np.tile(np.arange(steps), count)}
     table = pd.DataFrame({**index, "objective": made.course.T.ravel()})
-    with written_whole(path) as temporary:
-        table.to_csv(temporary, index=False)
+    write_csv_table(path, table)

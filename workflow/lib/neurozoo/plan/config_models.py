@@ -27,7 +27,7 @@ from neurozoo.plan.config_sections import (
 )
 from neurozoo.validation import Unique, Whole, either
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_-]*$")]
 Values = Annotated[Unique[Any], Field(min_length=1)]
 Above0 = Annotated[Whole, Field(ge=1)]
 Preset = Annotated[str, Field(description="Named settings of the algorithm to start from (docs/reference/presets.md).")]

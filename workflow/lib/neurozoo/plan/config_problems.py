@@ -17,6 +17,7 @@ from neurozoo.environments.game_networks import check_network
 from neurozoo.environments.games import check_game
 from neurozoo.environments.protocols import get_protocol, has_continuous_outputs, output_names, protocol_of
 from neurozoo.errors import NeurozooError, unknown_name
+from neurozoo.files.csv import begins_formula
 from neurozoo.networks.catalogue import ARCHITECTURES, get_network
 from neurozoo.plan.filter_products import OF_ROLLOUTS, PRODUCTS
 from neurozoo.plan.planned_runs import (
@@ -141,6 +142,11 @@ def _label_problems(config: Mapping) -> Iterator[str]:
             yield (
                 f"experiments.{name}.label should be a line of at most {LONGEST_LABEL} letters, without spaces at its "
                 f"ends, but is {label[:60]!r}."
+            )
+        elif begins_formula(label):
+            yield (
+                f"experiments.{name}.label should not begin with {label[0]!r}, which spreadsheets take for a formula, "
+                f"but is {label!r}. Begin it with a letter."
             )
 
 

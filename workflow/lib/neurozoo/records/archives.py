@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from neurozoo.errors import NeurozooError
-from neurozoo.files import read_json, written_whole
+from neurozoo.files import read_json
+from neurozoo.files.csv import write_csv_table
 from neurozoo.records.run_config import STARTS, start_hashes
 from neurozoo.records.run_result import read_run_result
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
@@ -76,6 +77,5 @@ def archive_table(
             }
         table.append(row)
     found = pd.DataFrame(table).sort_values(["game", "measures", "qd_score"], ascending=[True, True, False])
-    with written_whole(csv) as temporary:
-        found.to_csv(temporary, index=False, lineterminator="\n", float_format="%.8g")
+    write_csv_table(csv, found, digits=8)
     return found

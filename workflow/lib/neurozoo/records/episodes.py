@@ -1,10 +1,10 @@
 """Episodes of training: a table with a row for each game that ended, from the reports of a run."""
 
-import csv as csv_format
 import os
+from collections.abc import Iterator
 
 from neurozoo.errors import NeurozooError
-from neurozoo.files import written_whole
+from neurozoo.files.csv import write_csv_rows
 from neurozoo.records.run_log import iter_log
 
 # Of a row in a report, in this order. The table has them after `time_s`.
@@ -25,17 +25,18 @@ def write_episodes(log: str | os.PathLike, csv: str | os.PathLike) -> None:
     Raises:
         NeurozooError: The log is missing or damaged.
     """
-    with written_whole(csv) as temporary, open(temporary, "w", encoding="utf-8", newline="") as file:
-        writer = csv_format.writer(file, lineterminator="\n")
-        writer.writerow(["time_s", *COLUMNS])
-        for record in iter_log(log):
-            rows = record.get("Episodes", [])
-            if not (isinstance(rows, list) and all(map(_is_game, rows))):
-                raise NeurozooError(
-                    f"{log} is damaged: a row of its Episodes should be the numbers {', '.join(COLUMNS)}. "
-                    "Train the run again."
-                )
-            writer.writerows([record.get("TimeElapsedTotal"), *row] for row in rows)
+    write_csv_rows(csv, ["time_s", *COLUMNS], _rows(log))
+
+
+def _rows(log: str | os.PathLike) -> Iterator[list]:
+    for record in iter_log(log):
+        rows = record.get("Episodes", [])
+        if not (isinstance(rows, list) and all(map(_is_game, rows))):
+            raise NeurozooError(
+                f"{log} is damaged: a row of its Episodes should be the numbers {', '.join(COLUMNS)}. "
+                "Train the run again."
+            )
+        yield from ([record.get("TimeElapsedTotal"), *row] for row in rows)
 
 
 def _is_game(row: object) -> bool:

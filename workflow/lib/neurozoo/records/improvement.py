@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from neurozoo.files import written_whole
+from neurozoo.files.csv import write_csv_table
 from neurozoo.records.comparability import PLAYED, SETTINGS, VARIANT, differing_facts
 from neurozoo.records.statistics import bootstrap_intervals, probability_of_improvement
 from neurozoo.records.tables import ALL_GAMES, extent, final_scores
@@ -73,10 +73,8 @@ def comparison_table(
             ways = "; ".join(dict.fromkeys(games.played for games in shared))
             over_all = {"protocol": ways, "game": ALL_GAMES, "games": 0, "left_out": left_out}
             rows.append(pair | over_all | (_compared(shared, bootstrap) if shared else {}))
-    with written_whole(csv) as temporary:
-        # Pairs that were not compared have no counts; with these empty cells, the others would become floats.
-        table = pd.DataFrame(rows, columns=_COLUMNS).astype(dict.fromkeys(_COUNTS, "Int64"))
-        table.to_csv(temporary, index=False, lineterminator="\n", float_format="%.8g")
+    # Pairs that were not compared have no counts; with these empty cells, the others would become floats.
+    write_csv_table(csv, pd.DataFrame(rows, columns=_COLUMNS).astype(dict.fromkeys(_COUNTS, "Int64")), digits=8)
 
 
 def _shared_games(runs: pd.DataFrame, others: pd.DataFrame) -> list[_Shared]:

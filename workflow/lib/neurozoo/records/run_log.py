@@ -5,7 +5,6 @@ by its content. So runs of these codes appear in the same tables and figures as 
 """
 
 import contextlib
-import csv as csv_format
 import json
 import math
 import os
@@ -16,7 +15,8 @@ from typing import Any, TypeGuard
 
 from neurozoo.environments.protocols import FRAME_SKIP, PROTOCOLS
 from neurozoo.errors import NeurozooError, explained, unknown_name
-from neurozoo.files import open_file, open_text, parse_json, written_whole
+from neurozoo.files import open_file, open_text, parse_json
+from neurozoo.files.csv import write_csv_rows
 from neurozoo.records.format import KEY, check_format
 from neurozoo.records.genome_changes import GROWING, Restorer
 from neurozoo.records.published_log import ELITE_GENOME, PUBLISHED_FIELDS
@@ -70,12 +70,8 @@ def parse_log(
     fields = [name for name in found if name not in _LONG] if columns is None else list(dict.fromkeys(columns))
     first, last = [identity[name] for name in IDENTITY], facts.values()
     records = iter_log(log, frame_skip=frame_skip, with_genomes=ELITE_GENOME in fields)
-    with written_whole(csv) as temporary, open(temporary, "w", encoding="utf-8", newline="") as file:
-        writer = csv_format.writer(file, lineterminator="\n")
-        writer.writerow([*IDENTITY, *always, *fields, *facts])
-        writer.writerows(
-            [*first, *(_cell(record.get(name)) for name in (*always, *fields)), *last] for record in records
-        )
+    rows = ([*first, *(_cell(record.get(name)) for name in (*always, *fields)), *last] for record in records)
+    write_csv_rows(csv, [*IDENTITY, *always, *fields, *facts], rows)
 
 
 def read_log(log: str | os.PathLike, *, frame_skip: int = FRAME_SKIP) -> list[Record]:

@@ -14,7 +14,8 @@ import pandas as pd
 
 from neurozoo.environments.protocols import FRAME_SKIP
 from neurozoo.errors import NeurozooError
-from neurozoo.files import open_text, written_whole
+from neurozoo.files import open_text
+from neurozoo.files.csv import write_csv_table
 from neurozoo.records.csv_tables import read_csv_table
 from neurozoo.records.run_log import current_log, iter_log
 
@@ -90,8 +91,7 @@ def write_statistics(log: str | os.PathLike, csv: str | os.PathLike, *, seed: in
     table = read_statistics(log)
     if seed is not None:
         table["seed"] = seed
-    with written_whole(csv) as temporary:
-        table.convert_dtypes().to_csv(temporary, index=False, na_rep="nan")  # whole numbers without a point
+    write_csv_table(csv, table.convert_dtypes(), na="nan")  # whole numbers without a point
 
 
 def read_reference(csv: str | os.PathLike, *, phase: str = "train") -> pd.DataFrame:

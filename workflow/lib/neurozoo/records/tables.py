@@ -13,6 +13,7 @@ import pandas as pd
 from neurozoo.environments.games import reference_scores
 from neurozoo.errors import NeurozooError, explained
 from neurozoo.files import open_file, open_text, written_whole
+from neurozoo.files.csv import write_csv_table
 from neurozoo.records.comparability import (
     LABEL,
     PLAYED,
@@ -320,9 +321,7 @@ def score_table(
             aggregates = {f"human_normalised_{name}": take for name, take in AGGREGATES.items()}
             row |= described(list(normalised.values()), aggregates)
             rows.append(about | row)
-    with written_whole(csv) as temporary:
-        table = pd.DataFrame(rows, columns=[*_SCORE_COLUMNS, *facts])
-        table.to_csv(temporary, index=False, lineterminator="\n", float_format="%.8g")
+    write_csv_table(csv, pd.DataFrame(rows, columns=[*_SCORE_COLUMNS, *facts]), digits=8)
 
 
 def extent(scores: pd.DataFrame) -> dict[str, int]:

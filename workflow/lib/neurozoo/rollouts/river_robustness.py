@@ -1,6 +1,5 @@
 """The robustness of an agent in the river crossing task: ten thousand worlds of each width, as a report and a table."""
 
-import csv
 import os
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -25,7 +24,8 @@ from neurozoo.environments.river_robustness import (
 )  # fmt: skip
 from neurozoo.environments.river_world import RiverCrossingWorld
 from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.files import write_json, written_whole
+from neurozoo.files import write_json
+from neurozoo.files.csv import write_csv_rows
 from neurozoo.provenance import provenance
 from neurozoo.text import markdown_table
 
@@ -79,10 +79,8 @@ def measure_robustness(
         "widths": report,
         **provenance(),
     }
-    with written_whole(table) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(("width", "seed", "complete", "age", "death"))
-        writer.writerows((o.width, o.seed, int(o.is_solved), o.steps, o.cause) for o in outcomes)
+    rows = ((o.width, o.seed, int(o.is_solved), o.steps, o.cause) for o in outcomes)
+    write_csv_rows(table, ("width", "seed", "complete", "age", "death"), rows)
     write_json(output, record)
     return record
 

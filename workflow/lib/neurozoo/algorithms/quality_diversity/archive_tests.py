@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from neurozoo.algorithms.quality_diversity.variants import VARIANTS
-from neurozoo.files import written_whole
+from neurozoo.files.csv import write_csv_table
 from neurozoo.records.comparability import OF_PROTOCOL, PLAYED, SETTINGS, read_facts, short_hash, with_names
 from neurozoo.records.run_config import start_hashes
 from neurozoo.records.run_result import read_run_result
@@ -64,8 +64,7 @@ def archive_tests(run_dirs: Sequence[str | os.PathLike], csv: str | os.PathLike)
             common = {"game": game, **dict(zip(_ALIKE, kind, strict=True))}
             rows += [common | row for row in _of_comparable(alike)]
     table = pd.DataFrame(rows, columns=list(COLUMNS))
-    with written_whole(csv) as temporary:
-        table.to_csv(temporary, index=False, lineterminator="\n", float_format="%.6g")
+    write_csv_table(csv, table, digits=6)
     return table
 
 
