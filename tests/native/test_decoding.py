@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from neurozoo.errors import NeurozooError
-from neurozoo.genomes.genome import Genome, Mutation, decode, read_genome
+from neurozoo.genomes.genome import Genome, Mutation, decode
+from neurozoo.genomes.reading import read_genome
 from neurozoo.networks.catalogue import get_network
 
 VECTOR = Genome(148462608, (Mutation(219531121, 0.002), Mutation(172882699, 0.002)))

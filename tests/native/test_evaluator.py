@@ -16,7 +16,8 @@ from neurozoo.environments.protocols import get_protocol, start_actions
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, EpisodeResult, play
 from neurozoo.evaluation.native import NativeEvaluator
-from neurozoo.genomes.genome import Genome, Mutation, decode, read_genome
+from neurozoo.genomes.genome import Genome, Mutation, decode
+from neurozoo.genomes.reading import read_genome
 from neurozoo.native import load_core
 from neurozoo.networks.catalogue import get_network
 from neurozoo.networks.native_plan import native_plan, plan_scales

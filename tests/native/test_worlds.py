@@ -78,7 +78,7 @@ def test_the_episodes_of_this_test_differ(ops, noise_table):
 @pytest.mark.long(seconds=7)
 def test_the_start_of_2018_changes_what_the_published_genome_scores(ops, noise_table, evaluators, data_dir):
     # Section 11 of the specification: about 8,000 over the 30 starts instead of about 3,300; only no-ops mod 4 matter.
-    from neurozoo.genomes.genome import read_genome
+    from neurozoo.genomes.reading import read_genome
 
     genome = read_genome(data_dir / "uber_frostbite_genome.json").genome
     means = {}

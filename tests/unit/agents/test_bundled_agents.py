@@ -71,7 +71,7 @@ def shop(tmp_path):
         ({"score": {"mean": 3}}, "agents.maze.score: the key 'count' is missing. Number of episodes, or of runs."),
         (
             {"file": "maze.pb"},
-            "the file of maze should be a checkpoint (.npz) of a run, or a genome (.json) with the algo",
+            "the file of maze should be a checkpoint (.npz) of a run, or a genome with the algo imported",
         ),
         ({"algo": "imported"}, "the file of maze should be a checkpoint"),
         ({"algo": "../escaped"}, "maze.algo should look like ga or another name of an algorithm, but is '../"),

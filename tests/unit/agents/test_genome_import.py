@@ -1,79 +1,25 @@
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
+from neurozoo.agents import bundled_agents
 from neurozoo.agents.checkpoint import read_checkpoint, write_checkpoint
 from neurozoo.agents.export import export_weights
-from neurozoo.agents.genome_import import MOST_BYTES, import_genome, parse_genome, read_text
+from neurozoo.agents.genome_import import import_genome
 from neurozoo.agents.playable_agent import play_as, read_agent
+from neurozoo.algorithms.neuroevolution.starting import Fit, read_population, read_weights
 from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
+from neurozoo.files import sha256_of
 from neurozoo.genomes.genome import Genome, Mutation, Weights, decode
 from neurozoo.genomes.noise_table import open_noise_table
+from neurozoo.genomes.reading import MOST_BYTES
 
 GENOME = Genome(1, (Mutation(2, 0.002),))
 SEEDS = [4070460811, 2393459932]
-
-# ---- every published form
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "(1, (2, 0.002))",
-        " (1, (2, 0.002))\n",
-        "seeds = (1, (2, 0.002))\n",
-        "[1, [2, 0.002]]",
-        "\ufeff[1, [2, 2e-3]]",
-        "Current elite: (1, (2, 0.002))",
-        "11/20/2026 09:35:20 AM Current elite: (1, (2, 0.002))\n",
-        "11/20/2026 09:30:20 AM Current elite: (7,)\n\n... Current elite: (1, (2, 0.002))\n11/20/2026 Timesteps\n",
-    ],
-)
-def test_a_genome_is_read_in_every_published_form(text):
-    assert parse_genome(text) == GENOME
-
-
-@pytest.mark.parametrize("name", ["(1) genome.json", "[frostbite].json", "{genome}", "Current elite: 3"])
-def test_a_file_whose_name_begins_like_a_genome_is_opened(tmp_path, monkeypatch, name):
-    (tmp_path / name).write_text("(1, (2, 0.002))")
-    monkeypatch.chdir(tmp_path)
-    assert parse_genome(read_text(name)) == parse_genome(read_text(Path(name))) == GENOME
-    (tmp_path / name).unlink()
-    assert read_text(name) == name
-    with pytest.raises(NeurozooError, match="cannot be read as a file"):
-        read_text(Path(name))
-
-
-@pytest.mark.parametrize("layout", ["[{}, {}]", "{}, {}", "[\n{},\n {},\n],", "({},{},)"])
-def test_a_flat_list_is_seeds_where_seeds_are_wanted(layout):
-    assert parse_genome(layout.format(*SEEDS), seeds=True) == tuple(SEEDS)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "", "   ", "[", "[]", "()", "(1, (2, 0.002)", "nonsense", "[1, [2, NaN]]", "null", "7", '"7"', "[" * 100_000,
-        "Current elite:", "Current elite: nobody", "(__import__('os').getpid(),)", "[1, [2, 0.1], os]",
-    ],
-    ids=lambda text: text[:20],
-)  # fmt: skip
-def test_text_that_is_not_a_genome_is_refused_with_a_message(text):
-    with pytest.raises(NeurozooError) as caught:
-        parse_genome(text)
-    assert len(str(caught.value)) < 500
-
-
-@pytest.mark.parametrize("text", ["[,]", ",", "[1,,2]", "[1 2]", "[4294967296]", f"[{'9' * 5000}]", "[]"])
-def test_text_that_is_not_a_list_of_seeds_is_refused_with_a_message(text):
-    with pytest.raises(NeurozooError) as caught:
-        parse_genome(text, seeds=True)
-    assert len(str(caught.value)) < 500
-
 
 # ---- import
 
@@ -224,6 +170,88 @@ def test_seeds_become_a_run_under_their_own_protocol(bring):
 def test_seeds_under_another_protocol_are_refused(bring):
     with pytest.raises(NeurozooError, match="Use the protocol 'gym_v4'"):
         bring(str(SEEDS), game="frostbite", model="cshenton", protocol="uber2018")
+
+
+# ---- whatever asks for a genome
+
+FORMS = {
+    "tuple.txt": "(1, (2, 0.002))",
+    "named.txt": "seeds = (1, (2, 0.002))\n",
+    "list.json": "[1, [2, 0.002]]",
+    "ga.out": "11/20/2026 09:30:20 AM Current elite: (7,)\n\n... Current elite: (1, (2, 0.002))\n11/20/2026 Steps\n",
+    "object.json": '{"game": "breakout", "model": "small", "genome": [1, [2, 0.002]]}',
+    "windows.txt": "\ufeff(1, (2, 0.002))\r\n",
+    "broken.txt": "(1, (2, 0.002)",
+    "cut.json": '{"game": "breakout", "model": "small", "gen',
+    "other.txt": "nonsense",
+    "seeds.json": '{"game": "breakout", "model": "small", "seeds": [-1]}',
+}
+BROKEN = ("broken.txt", "cut.json", "other.txt", "seeds.json")
+WORDS = {"game": "breakout", "model": "small"}
+
+
+@pytest.fixture
+def readers(bring, small_noise_table, tmp_path):
+    """What reads a genome, by name; each returns its weights."""
+    layout, noise = layout_of(*WORDS.values(), protocol_of("breakout")), open_noise_table(small_noise_table)
+    fit = Fit(*WORDS.values(), layout, len(noise))
+    index = {"file": "", "licence": "MIT", "algo": "imported", **WORDS, "command": "-", "evaluation": "-"}
+    index |= {"score": {"mean": 1, "count": 1, "note": "none"}}
+
+    def weights_of(genome):
+        return decode(genome, noise=noise, layout=layout)
+
+    def export(source):
+        export_weights(source, tmp_path / "w.npz", noise=small_noise_table, **WORDS)
+        with np.load(tmp_path / "w.npz", allow_pickle=False) as arrays:
+            return np.concatenate([arrays[name].ravel() for name in arrays.files])
+
+    def zoo(source, monkeypatch=pytest.MonkeyPatch):
+        entry = index | {"file": str(source), "sha256": sha256_of(source)}
+        (tmp_path / "index.yaml").write_text(yaml.safe_dump({"agents": {"elite": entry}}))
+        with monkeypatch.context() as patch:
+            patch.setattr(bundled_agents, "freeze_run", lambda *_, **__: None)
+            folder = bundled_agents.unpack_agent(
+                "elite", ops="", noise=small_noise_table, index=tmp_path / "index.yaml", results=tmp_path / "zoo"
+            )
+        return read_checkpoint(folder / "checkpoint.npz").theta
+
+    return {
+        "import": lambda source: read_checkpoint(bring(source) / "checkpoint.npz").theta,
+        "evaluate": lambda source: weights_of(read_agent(source, **WORDS).genome),
+        "export": export,
+        "zoo": zoo,
+        "load_population": lambda source: weights_of(read_population(str(source), fit).genomes[0]),
+        "load_from": lambda source: weights_of(read_weights(str(source), fit).genomes[0]),
+    }
+
+
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("is_file", [True, False], ids=["file", "text"])
+def test_a_genome_is_read_in_the_same_forms_with_the_same_sentences_everywhere(readers, tmp_path, name, is_file):
+    source = FORMS[name]
+    if is_file:
+        (source := tmp_path / name).write_text(FORMS[name])
+    else:
+        del readers["zoo"]  # its agents are files
+    if name not in BROKEN:
+        expected = readers["evaluate"]("(1, (2, 0.002))")
+        for read in readers.values():
+            np.testing.assert_array_equal(read(source), expected)
+        return
+    sentences = {}
+    for reader, read in readers.items():
+        with pytest.raises(NeurozooError) as caught:
+            read(source)
+        sentences[reader] = str(caught.value)
+    if is_file or name != "other.txt":  # a setting that is no genome is a path, which is missing
+        assert len(set(sentences.values())) == 1
+
+
+def test_a_run_whose_genome_is_a_text_is_read_with_the_names_in_its_checkpoint(bring):
+    folder = bring("[1]")
+    (folder / "genome.json").write_text("(1,)")
+    assert read_agent(folder, game="breakout", model="small").genome == Genome(1)
 
 
 # ---- agents

@@ -68,7 +68,8 @@ def test_machado2018_equals_the_vector_environment_of_ale_py_up_to_one_grey_leve
 def published_score(environment, noise, data_dir):
     """Plays the published genome after one no-op, and returns score and steps."""
     import tensorflow as tf
-    from neurozoo.genomes.genome import decode, read_genome
+    from neurozoo.genomes.genome import decode
+    from neurozoo.genomes.reading import read_genome
     from neurozoo.networks.catalogue import get_network
 
     record = read_genome(data_dir / "uber_frostbite_genome.json")

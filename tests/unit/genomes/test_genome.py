@@ -8,7 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from neurozoo.errors import NeurozooError
-from neurozoo.genomes.genome import Genome, Mutation, check_genome, decode, read_genome
+from neurozoo.genomes.genome import Genome, Mutation, check_genome, decode
+from neurozoo.genomes.reading import read_genome
 from neurozoo.networks.catalogue import get_network
 
 # Section 2.5 of the specification, for 18 actions.
@@ -162,67 +163,6 @@ def test_a_child_is_its_parent_and_one_mutation():
     assert child.parent == parent
     assert Genome(1).parent is None
     assert len({child, parent, Genome(1, (Mutation(2, 0.1),))}) == 2  # equal genomes are one key
-
-
-# ---- files
-
-
-def write(path, **changes):
-    record = {"game": "frostbite", "model": "small", "genome": [1, [2, 0.1]]} | changes
-    path.write_text(json.dumps({key: value for key, value in record.items() if value is not None}))
-    return path
-
-
-def test_a_genome_file_is_read_with_our_name_or_the_published_one_of_its_network(tmp_path):
-    for name in ("small", "Model"):
-        record = read_genome(write(tmp_path / "genome.json", model=name))
-        assert (record.game, record.model, record.genome) == ("frostbite", "small", Genome(1, (Mutation(2, 0.1),)))
-
-
-@pytest.mark.parametrize(
-    ("changes", "complaint"),
-    [
-        ({"genome": None, "game": None}, r"lacks game, genome\. A genome file has game, model and genome"),
-        ({"genome": "__import__('os')"}, "A genome looks like"),
-        ({"model": "smal"}, "network 'smal' is unknown; did you mean 'small'"),
-        ({"model": ["small"]}, "network .* is unknown"),
-    ],
-)
-def test_a_genome_file_with_missing_keys_or_unknown_names_is_refused(tmp_path, changes, complaint):
-    with pytest.raises(NeurozooError, match=complaint):
-        read_genome(write(tmp_path / "genome.json", **changes))
-
-
-def test_a_cut_genome_file_is_refused(tmp_path):
-    path = write(tmp_path / "genome.json")
-    path.write_text(path.read_text()[:-5])
-    with pytest.raises(NeurozooError, match=r"is damaged .*Give a genome\.json of a run"):
-        read_genome(path)
-
-
-def test_a_genome_file_without_a_genome_is_read(tmp_path):
-    path = tmp_path / "genome.json"
-    path.write_text(json.dumps({"game": "frostbite", "model": "small", "genome": None}))
-    record = read_genome(path)
-    assert (record.genome, record.seeds, record.protocol) == (None, None, None)
-    path.write_text(json.dumps({"game": "frostbite", "model": "small", "seeds": [1, 2]}))
-    assert read_genome(path).seeds == (1, 2)
-    path.write_text(json.dumps({"game": "frostbite", "model": "small", "seeds": [-1]}))
-    with pytest.raises(NeurozooError, match="A seed should be a whole number"):
-        read_genome(path)
-
-
-def test_a_genome_file_may_say_how_it_is_played(tmp_path):
-    path = tmp_path / "genome.json"
-    facts = {"protocol": "machado2018", "action_set": "minimal", "observation": "", "start_state": "2018"}
-    write(path, **facts)
-    protocol = read_genome(path).protocol
-    assert (protocol.name, protocol.action_set, protocol.start_state) == ("machado2018", "minimal", "2018")
-    write(path, game="river_crossing", protocol="river_fixed", observation="objects")
-    assert read_genome(path).protocol.observation == "objects"
-    write(path, protocol="uber")
-    with pytest.raises(NeurozooError, match="did you mean 'uber2018'"):
-        read_genome(path)
 
 
 @pytest.mark.long(seconds=20)

@@ -17,8 +17,9 @@ import yaml
 from neurozoo.agents.checkpoint import read_checkpoint
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation.native import NativeEvaluator
-from neurozoo.genomes.genome import decode, read_genome
+from neurozoo.genomes.genome import decode
 from neurozoo.genomes.noise_table import open_noise_table
+from neurozoo.genomes.reading import read_genome
 from neurozoo.networks.catalogue import architecture_digest
 from neurozoo.records.published_log import GA_FIELDS, read_tables
 from neurozoo.records.run_log import read_log

@@ -28,7 +28,7 @@ LAYOUT = layout_of(GAME, MODEL, PROTOCOL)
 COUNT = LAYOUT.parameter_count
 NOISE_VALUES = COUNT + 100
 NOISE = np.random.default_rng(1).normal(size=NOISE_VALUES).astype(np.float32)
-FIT = Fit(MODEL, LAYOUT, NOISE_VALUES)
+FIT = Fit(GAME, MODEL, LAYOUT, NOISE_VALUES)
 A, B, C = [3], [7, [50, 0.5]], [9, [1, 0.5], [2, 0.25]]
 GENOMES = [Genome.from_json(each) for each in (A, B, C)]
 
@@ -82,7 +82,9 @@ def test_a_state_that_was_copied_without_its_arrays_is_refused(tmp_path):
 def test_a_damaged_state_of_a_run_is_refused(tmp_path, damage):
     path, _ = packed_state(tmp_path)
     path.write_text(path.read_text().replace(*damage))
-    with pytest.raises(NeurozooError, match=r"state\.json is damaged|is missing, which holds|A genome looks like"):
+    with pytest.raises(
+        NeurozooError, match=r"state\.json is damaged|damaged JSON|is missing, which holds|A genome looks like"
+    ):
         read_population(str(path), FIT)
 
 
@@ -126,7 +128,7 @@ def test_a_single_genome_is_a_population_of_one(tmp_path, content):
         ({"genome": None, "game": GAME, "model": MODEL}, "cannot start a genetic algorithm"),
         ({"identity": {"algo": "es"}, "algorithm": {"agent": {}}}, "it is one of 'es'. Give its genome.json"),
         ({"identity": {"algo": "ga"}, "algorithm": None}, "its first generation is not finished"),
-        ('{"population": [', "is not JSON"),
+        ('{"population": [', "damaged JSON"),
         ("", "The genome is empty"),
     ],
 )
@@ -172,10 +174,10 @@ def test_weights_are_read_from_checkpoints_folders_and_genomes(tmp_path):
 def test_weights_of_another_network_or_another_number_are_refused(tmp_path):
     checkpoint = saved_checkpoint(tmp_path / "checkpoint.npz", np.zeros(COUNT, np.float32))
     with pytest.raises(NeurozooError, match="of the network 'simple', but this run trains 'small'"):
-        read_weights(checkpoint, Fit("small", layout_of("pong", "small", protocol_of("pong")), 10_000_000))
+        read_weights(checkpoint, Fit("pong", "small", layout_of("pong", "small", protocol_of("pong")), 10_000_000))
     other = layout_of("gym.CartPole-v1", MODEL, protocol_of("gym.CartPole-v1"))
     with pytest.raises(NeurozooError, match=rf"of {COUNT:,} parameters, but 'simple' with 2 outputs has"):
-        read_weights(checkpoint, Fit(MODEL, other, NOISE_VALUES))
+        read_weights(checkpoint, Fit(GAME, MODEL, other, NOISE_VALUES))
 
 
 # ---- a run's own copy

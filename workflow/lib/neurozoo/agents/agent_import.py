@@ -4,10 +4,11 @@ import os
 from pathlib import Path
 from typing import Unpack
 
-from neurozoo.agents.genome_import import Format, import_genome
+from neurozoo.agents.genome_import import import_genome
 from neurozoo.agents.graph_import import import_graph
 from neurozoo.agents.imported_run import ImportChoices
 from neurozoo.agents.weights_import import import_weights
+from neurozoo.genomes.reading import Format, is_text
 
 
 def import_agent(
@@ -28,8 +29,9 @@ def import_agent(
     Raises:
         NeurozooError: The reader of its kind refuses the source.
     """
-    if Path(source).suffix == ".pb":
+    suffix = "" if is_text(source) else Path(source).suffix
+    if suffix == ".pb":
         return import_graph(source, **choices)
-    if Path(source).suffix == ".npz":
+    if suffix == ".npz":
         return import_weights(source, **choices)
     return import_genome(source, noise=noise, format=format, **choices)

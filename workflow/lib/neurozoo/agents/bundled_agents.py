@@ -24,7 +24,7 @@ from neurozoo.records.run_result import write_run_result
 from neurozoo.text import aligned
 from neurozoo.validation import FROM_YAML, Number, Whole, explain, json_schema
 
-CHECKPOINT, GENOME = ".npz", ".json"  # suffixes of files
+CHECKPOINT = ".npz"  # suffix of checkpoints; other files hold genomes
 HEADS = ("name", "agent", "score", "interval", "episodes", "runs", "size", "licence", "sha256")
 RIGHT = ("score", "episodes", "runs", "size")
 
@@ -49,7 +49,8 @@ class BundledAgent(_Entry):
     """An entry of the index."""
 
     file: Text = Field(
-        description="The checkpoint.npz of a run, or a published genome as JSON; relative to the folder of the index."
+        description="The checkpoint.npz of a run, or a published genome in any form (docs/genomes.md); relative to the "
+        "folder of the index."
     )
     sha256: str = Field(pattern="^[0-9a-f]{64}$", examples=["the output of sha256sum"], description="Hash of the file.")
     licence: Text = Field(description="Licence of the weights, such as MIT.")
@@ -103,10 +104,10 @@ def read_index(path: str | os.PathLike) -> dict[str, BundledAgent]:
                 f"{path}: {other} and {name} are both {agent.title}, and would have one folder. Give one of them "
                 "another run."
             )
-        if (agent.algo == IMPORTED) != agent.file.endswith(GENOME) or not agent.file.endswith((CHECKPOINT, GENOME)):
+        if (agent.algo == IMPORTED) == agent.file.endswith(CHECKPOINT):
             raise NeurozooError(
-                f"{path}: the file of {name} should be a checkpoint ({CHECKPOINT}) of a run, or a genome ({GENOME}) "
-                f"with the algo {IMPORTED}, but is {agent.file} with the algo {agent.algo}."
+                f"{path}: the file of {name} should be a checkpoint ({CHECKPOINT}) of a run, or a genome with the algo "
+                f"{IMPORTED}, but is {agent.file} with the algo {agent.algo}."
             )
     return agents
 
@@ -139,7 +140,7 @@ def unpack_agent(
     runs = Path(results, "runs")
     if not Path(os.path.abspath(runs / agent.title)).is_relative_to(os.path.abspath(runs)):
         raise NeurozooError(f"{index}: {name} is {agent.title}, which is no folder in {runs}. Correct its entry.")
-    if path.suffix == GENOME:
+    if path.suffix != CHECKPOINT:
         folder = import_genome(
             path,
             noise=noise,

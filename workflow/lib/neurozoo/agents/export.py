@@ -27,6 +27,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.files import copy_file, open_text, parse_json, write_json, written_whole
 from neurozoo.genomes.genome import Weights, decode
 from neurozoo.genomes.noise_table import open_noise_table
+from neurozoo.genomes.reading import is_text
 from neurozoo.records.run_log import iter_log
 
 if TYPE_CHECKING:
@@ -170,14 +171,23 @@ def zoo_graph(frozen: FrozenModel) -> "tf.compat.v1.GraphDef":
     return definition
 
 
-def export_weights(path: str | os.PathLike, output: str | os.PathLike, *, noise: str | os.PathLike) -> dict[str, tuple]:
+def export_weights(
+    source: str | os.PathLike,
+    output: str | os.PathLike,
+    *,
+    noise: str | os.PathLike,
+    game: str | None = None,
+    model: str | None = None,
+) -> dict[str, tuple]:
     """Writes an agent's weights as plain arrays, for programs that know nothing of genomes.
 
     Args:
-        path: A `genome.json`, a `checkpoint.npz`, or the folder of a run.
+        source: As in `read_agent`; of the folder of a run, its `checkpoint.npz` if it has one.
         output: The `.npz` to write: `conv1/w` of shape (height, width, in, out), `conv1/b`, ... in the order of the
             layers, and `reference` for virtual batch norm. They can be opened without pickle.
         noise: The noise table; opened only if the weights have to be decoded.
+        game: As in `read_genome`.
+        model: As in `read_genome`.
 
     Returns:
         The arrays' shapes by name.
@@ -185,16 +195,16 @@ def export_weights(path: str | os.PathLike, output: str | os.PathLike, *, noise:
     Raises:
         NeurozooError: A file is missing or damaged, or `output` does not end in `.npz`.
     """
-    path, output = Path(path), Path(output)
+    output = Path(output)
     if output.suffix != ".npz":
         raise NeurozooError(f"Weights are written as .npz, but got {output}. Give a name that ends in .npz.")
-    if path.is_dir():
-        path = path / "checkpoint.npz"
-    if path.suffix == ".npz":
+    path = Path("" if is_text(source) else source)
+    path = path / "checkpoint.npz" if (path / "checkpoint.npz").is_file() else path
+    if not is_text(source) and path.suffix == ".npz":
         checkpoint = read_checkpoint(path)
         layout, theta, reference = checkpoint.layout, checkpoint.theta, checkpoint.reference
     else:
-        agent = read_agent(path)
+        agent = read_agent(source, game=game, model=model)
         layout, reference = layout_of(agent.game, agent.model, agent.protocol), agent.reference
         if isinstance(agent.genome.initial, Weights) and not agent.genome.mutations:
             theta = agent.genome.initial.theta

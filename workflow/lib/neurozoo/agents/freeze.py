@@ -145,7 +145,7 @@ def _run_agent(
     run_dir: Path, noise: str | os.PathLike, generation: int | None
 ) -> tuple[Checkpoint, Genome, Path, dict]:
     checkpoint = read_checkpoint(run_dir / "checkpoint.npz")
-    agent = read_agent(run_dir)
+    agent = read_agent(run_dir, game=checkpoint.game, model=checkpoint.model)
     check_same_run(run_dir, agent, checkpoint)
     if generation is None:
         genome, folder = agent.genome, run_dir / "frozen"

@@ -16,7 +16,7 @@ from neurozoo.environments.game_networks import AnyLayout
 from neurozoo.environments.protocols import Protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_json, write_text
-from neurozoo.genomes.genome import GenomeRecord
+from neurozoo.genomes.reading import GenomeRecord
 from neurozoo.provenance import provenance
 from neurozoo.records.format import FORMAT, KEY
 from neurozoo.records.run_result import write_run_result

@@ -16,7 +16,8 @@ from neurozoo.errors import NeurozooError, naming
 from neurozoo.genomes.cshenton import NETWORK as CSHENTON
 from neurozoo.genomes.cshenton import PROTOCOL as CSHENTON_PROTOCOL
 from neurozoo.genomes.cshenton import decode_seeds
-from neurozoo.genomes.genome import Genome, GenomeRecord, Weights, read_genome
+from neurozoo.genomes.genome import Genome, Weights
+from neurozoo.genomes.reading import GenomeRecord, is_text, read_genome
 from neurozoo.networks.chains import Layout
 
 IMPORTED = "imported"  # the folder of imported runs, beside those of the algorithms
@@ -43,30 +44,34 @@ class PlayableAgent:
     is_protocol_known: bool = True
 
 
-def read_agent(path: str | os.PathLike) -> PlayableAgent:
-    """Reads the agent of a `genome.json`. Without a genome, the `checkpoint.npz` beside it supplies the weights.
+def read_agent(source: str | os.PathLike, *, game: str | None = None, model: str | None = None) -> PlayableAgent:
+    """Reads an agent: a genome from anywhere, or weights.
 
-    Networks with virtual batch norm also take their reference observations from the checkpoint.
+    Without a genome, the `checkpoint.npz` beside a `genome.json` supplies the weights. Networks with virtual batch norm
+    also take their reference observations from it.
 
     Args:
-        path: The `genome.json`, the `checkpoint.npz`, or the folder of a run.
+        source: As in `read_genome`, or a `checkpoint.npz`.
+        game: As in `read_genome`.
+        model: As in `read_genome`.
 
     Raises:
         NeurozooError: A file is missing or damaged.
     """
-    path = Path(path)
-    if path.is_dir() and not (path / "genome.json").exists() and (path / "checkpoint.npz").exists():
-        path = path / "checkpoint.npz"
-    path = path / "genome.json" if path.is_dir() else path
+    if is_text(source):
+        return _agent_of_genome(read_genome(source, game=game, model=model), folder=None)
+    path = Path(source)
+    if path.is_dir():
+        has_weights_only = not (path / "genome.json").exists() and (path / "checkpoint.npz").exists()
+        path /= "checkpoint.npz" if has_weights_only else "genome.json"
     with naming(path):
         if path.suffix != ".npz":
-            return _agent_of_genome(path)
+            return _agent_of_genome(read_genome(path, game=game, model=model), folder=path.parent)
         found = read_checkpoint(path)
         return PlayableAgent(Genome(Weights.of(found.theta)), found.game, found.model, found.protocol, found.reference)
 
 
-def _agent_of_genome(path: Path) -> PlayableAgent:
-    record = read_genome(path)
+def _agent_of_genome(record: GenomeRecord, *, folder: Path | None) -> PlayableAgent:
     protocol = chosen_protocol(record, None, {})
     layout = layout_of(record.game, record.model, protocol)
     genome = record.genome if not layout.needs_reference else None
@@ -75,13 +80,13 @@ def _agent_of_genome(path: Path) -> PlayableAgent:
     if genome is not None:
         is_known = record.protocol is not None
         return PlayableAgent(genome, record.game, record.model, protocol, is_protocol_known=is_known)
-    if not (path.parent / "checkpoint.npz").exists():
+    if folder is None or not (folder / "checkpoint.npz").exists():
         raise NeurozooError(
-            f"{path} does not contain the agent's weights, and the checkpoint.npz that should is missing beside it. "
+            "The genome does not contain the agent's weights, and the checkpoint.npz that should is missing beside it. "
             "Copy both files from the same run."
         )
-    checkpoint = read_checkpoint(path.parent / "checkpoint.npz")
-    check_same_run(path.parent, record, checkpoint)
+    checkpoint = read_checkpoint(folder / "checkpoint.npz")
+    check_same_run(folder, record, checkpoint)
     genome = record.genome or Genome(Weights.of(checkpoint.theta))
     return PlayableAgent(genome, record.game, record.model, checkpoint.protocol, checkpoint.reference)
 

@@ -20,7 +20,7 @@ from neurozoo.environments.games import check_game
 from neurozoo.errors import NeurozooError, naming
 from neurozoo.files import sha256_of
 from neurozoo.files.npz import DAMAGE, read_npz
-from neurozoo.genomes.genome import GenomeRecord
+from neurozoo.genomes.reading import GenomeRecord
 from neurozoo.networks.catalogue import get_architecture
 from neurozoo.networks.keras_networks import KerasNetwork
 

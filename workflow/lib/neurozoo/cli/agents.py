@@ -6,15 +6,15 @@ from pathlib import Path
 from neurozoo.cli import arguments as args
 from neurozoo.errors import NeurozooError
 
+_GENOME = "a genome or a seed list; a file that holds one, such as a log; or a run's folder"
+
 
 def add_commands(commands: args.Commands) -> None:
     """Adds `import`, `export` and `evaluate`."""
     command = args.add_command(commands, "import", _import, "import an agent from another system as a run")
     option = command.add_argument
-    source = "a genome or a seed list, or a file that holds one; arrays of weights (.npz); or a frozen graph (.pb)"
-    option("source", metavar="FILE_OR_TEXT", help=source)
-    option("--game", type=args.named_game, help="default: the game in the file")
-    option("--model", help="network, such as large (default: the network in the file)")
+    option("source", metavar="FILE_OR_TEXT", help=f"{_GENOME}; arrays of weights (.npz); or a frozen graph (.pb)")
+    _add_names(command)
     option("--run", type=args.positive, default=1, help="number of the run")
     args.add(command, *args.PROTOCOL)
     meaning = "meaning of a flat list of numbers; auto reads it as seeds for the network cshenton, else as a genome"
@@ -24,20 +24,25 @@ def add_commands(commands: args.Commands) -> None:
 
     command = args.add_command(commands, "export", _export, "write the weights of a genome or a run as plain arrays")
     option = command.add_argument
-    option("source", type=Path, help="genome.json, checkpoint.npz, or a run's folder")
+    option("source", metavar="FILE_OR_TEXT", help=f"{_GENOME}; or a checkpoint.npz")
     option("weights", type=Path, help="file to write, such as weights.npz, with arrays conv1/w, conv1/b, ...")
+    _add_names(command)
     args.add(command, "noise")
 
     command = args.add_command(commands, "evaluate", _evaluate, "play episodes with a genome, and report its scores")
     option = command.add_argument
-    option("--genome", type=Path, required=True, help="folder of a run, its genome.json, or a published genome")
-    option("--game", type=args.named_game, help="default: the genome's game")
-    option("--model", help="network (default: the genome's network)")
+    option("--genome", metavar="FILE_OR_TEXT", required=True, help=f"{_GENOME}; or a checkpoint.npz")
+    _add_names(command)
     args.add(command, *args.PROTOCOL)
     option("--noops", type=args.natural, help="no-op frames at the start of an episode (default: random)")
     option("--episodes", type=args.positive, default=30, help="number of episodes")
     option("--max-frames", type=args.positive, help="longest episode in frames (default: the protocol's)")
     args.add(command, "seed", "json", "ops", "noise", "threads")
+
+
+def _add_names(command):
+    command.add_argument("--game", type=args.named_game, help="default: the game in the file")
+    command.add_argument("--model", help="network, such as large (default: the network in the file)")
 
 
 def _import(options):
@@ -52,7 +57,8 @@ def _export(options):
     from neurozoo.agents.export import export_weights
 
     args.check_outputs((options.weights, ".npz"))
-    for name, shape in export_weights(options.source, options.weights, noise=options.noise).items():
+    choices = args.chosen(options, "noise", "game", "model")
+    for name, shape in export_weights(options.source, options.weights, **choices).items():
         print(name, *shape)
 
 
@@ -61,7 +67,7 @@ def _evaluate(options):
     from neurozoo.agents.scoring import score_agent, summary
     from neurozoo.networks.catalogue import get_network
 
-    agent = read_agent(options.genome)
+    agent = read_agent(options.genome, **args.chosen(options, "game", "model"))
     model = get_network(options.model).name if options.model else agent.model
     if model != agent.model:
         raise NeurozooError(

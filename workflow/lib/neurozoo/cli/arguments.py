@@ -261,7 +261,10 @@ def _check_is_run(folder: Path) -> None:
 
     if not folder.is_dir():
         reason = "is a file" if folder.exists() else "does not exist"
-        raise NeurozooError(f"{folder} {reason}. Give the folder of a run, such as {SOME_RUN}.")
+        raise NeurozooError(
+            f"{folder} {reason}. Give the folder of a run, such as {SOME_RUN}; python -m neurozoo import makes one of "
+            "a genome."
+        )
     if any((folder / name).exists() for name in RUN_FILES):
         return
     runs = sorted((each for each in find(folder, "*") if is_run_number(each.name)), key=lambda each: int(each.name))

@@ -52,13 +52,16 @@ def add_commands(commands: args.Commands) -> None:
     command.add_argument("root", type=Path, help="folder to write, such as rlzoo")
     _add_selection(command)
 
-    command = args.add_command(actions, "import", _import, "import a frozen graph, such as the Atari Zoo's, as a run")
+    command = args.add_command(
+        actions, "import", _import, "import an agent, such as a graph of the Atari Zoo, as a run"
+    )
     option = command.add_argument
-    option("graph", type=Path, help="such as rlzoo/ga/SeaquestNoFrameskip-v4/model1_final.pb")
-    option("--game", type=args.named_game, help="default: from the folder's name")
-    option("--model", help="network (default: the network with these layers)")
-    option("--run", type=args.positive, help="number of the run (default: from the file's name, or 1)")
-    args.add(command, *args.PROTOCOL, "results")
+    graph = "such as rlzoo/ga/SeaquestNoFrameskip-v4/model1_final.pb; or what `python -m neurozoo import` takes"
+    option("source", metavar="FILE_OR_TEXT", help=graph)
+    option("--game", type=args.named_game, help="default: from the folder's name of a graph, or from the file")
+    option("--model", help="network (default: the network with a graph's layers, or from the file)")
+    option("--run", type=args.positive, help="number of the run (default: from a graph's name, or 1)")
+    args.add(command, *args.PROTOCOL, "results", "noise")
     option("--run-dir", type=Path, help="folder to write (default: RESULTS/runs/imported/GAME/MODEL/RUN)")
 
 
@@ -155,8 +158,8 @@ def _export(options):
 
 
 def _import(options):
-    from neurozoo.agents.graph_import import import_graph
+    from neurozoo.agents.agent_import import import_agent
 
-    choices = {**args.chosen(options, "game", "model", "run", "run_dir"), **args.protocol_choices(options)}
-    folder = import_graph(options.graph, runs=options.results / "runs", **choices)
-    print(f"{folder}: config.yaml, genome.json, checkpoint.npz, frozen/")
+    choices = {**args.chosen(options, "noise", "game", "model", "run_dir"), **args.protocol_choices(options)}
+    choices |= {} if options.run is None else {"run": options.run}
+    print(import_agent(options.source, runs=options.results / "runs", **choices))

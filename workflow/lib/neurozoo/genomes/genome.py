@@ -7,18 +7,14 @@ A genome is an index for the initial weights and a list of (index, power) mutati
 import hashlib
 import json
 import math
-import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from neurozoo.environments.protocols import Protocol, protocol_of
-from neurozoo.errors import NeurozooError, naming
-from neurozoo.files import read_json
-from neurozoo.networks.catalogue import get_network
+from neurozoo.errors import NeurozooError
 from neurozoo.networks.chains import Layout
 
 DECODED_AT_ONCE = 65_536  # parameters
@@ -185,41 +181,3 @@ def decode(genome: Genome, *, noise: np.ndarray, layout: Layout) -> np.ndarray:
         for index, power in genome.mutations:
             block += np.float32(power) * noise[index + start : index + stop]
     return theta
-
-
-@dataclass(frozen=True)
-class GenomeRecord:
-    """The content of a `genome.json`."""
-
-    genome: Genome | None  # None if the weights come from seeds or are only in a `checkpoint.npz`
-    game: str
-    model: str  # network name such as `large`
-    seeds: tuple[int, ...] | None = None  # published ones of cshenton/neuroevolution
-    protocol: Protocol | None = None  # None if the file does not say how its episodes are played
-
-
-def read_genome(path: str | os.PathLike) -> GenomeRecord:
-    """Reads a `genome.json`; `model` may be our network name or the class name in the published code.
-
-    Raises:
-        NeurozooError: The file is missing or damaged, or names an unknown game, network or protocol.
-    """
-    record = read_json(path, "Give a genome.json of a run, or a file with the keys game, model and genome.")
-    return genome_record(record, source=path)
-
-
-def genome_record(record: Mapping, *, source: object) -> GenomeRecord:
-    """Reads the object in a `genome.json`; `source` is its name in error messages."""
-    needed = {"game", "model"} if "seeds" in record else {"game", "model", "genome"}
-    if missing := needed - set(record):
-        raise NeurozooError(f"{source} lacks {', '.join(sorted(missing))}. A genome file has game, model and genome.")
-    genome, seeds, protocol = (record.get(key) for key in ("genome", "seeds", "protocol"))
-    choices = {key: record.get(key) or None for key in ("action_set", "observation", "start_state")}
-    with naming(source):
-        return GenomeRecord(
-            genome=None if genome is None else Genome.from_json(genome),
-            game=record["game"],
-            model=get_network(record["model"]).name,
-            seeds=None if seeds is None else check_seeds(seeds),
-            protocol=None if protocol is None else protocol_of(record["game"], protocol, **choices),
-        )

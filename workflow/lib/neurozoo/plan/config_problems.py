@@ -8,7 +8,6 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from neurozoo.agents.genome_import import parse_genome
 from neurozoo.agents.tags import parse_tag
 from neurozoo.algorithms.registry import ALGORITHMS, unknown_algorithm, unknown_preset, unknown_setting
 from neurozoo.algorithms.run_settings import InvalidSettings
@@ -18,6 +17,7 @@ from neurozoo.environments.games import check_game
 from neurozoo.environments.protocols import get_protocol, has_continuous_outputs, output_names, protocol_of
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.files.csv import begins_formula
+from neurozoo.genomes.reading import read_genome
 from neurozoo.networks.catalogue import ARCHITECTURES, get_network
 from neurozoo.plan.filter_products import OF_ROLLOUTS, PRODUCTS
 from neurozoo.plan.planned_runs import (
@@ -178,7 +178,8 @@ def _import_problems(config: Mapping) -> Iterator[str]:
             problems = _complaint(f"{place}.model", partial(check_network, entry["game"], entry["model"], find()))
         if (genome := entry.get("genome")) is not None:
             text = genome if isinstance(genome, str) else json.dumps(genome)
-            problems += _complaint(f"{place}.genome", partial(parse_genome, text))
+            named = {key: entry[key] for key in ("game", "model", "format")}
+            problems = problems or _complaint(f"{place}.genome", partial(read_genome, text, **named))
         yield from problems
         if not problems and (first := folders.setdefault(imported_run(entry), name)) != name:
             yield (

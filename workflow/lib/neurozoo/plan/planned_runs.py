@@ -20,6 +20,7 @@ from neurozoo.environments.gymnasium_games import trust_module_of
 from neurozoo.environments.observations import ObservationShape, observation_shape
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError, unknown_name
+from neurozoo.genomes.reading import is_text
 from neurozoo.networks.catalogue import get_architecture, get_network
 from neurozoo.plan.filter_products import product_files
 from neurozoo.plan.sweeps import member_with_run, members_of
@@ -282,12 +283,13 @@ def start_files(config: Mapping, *, algo: str, game: str, model: str, run: int |
     Arguments and errors are those of `run_settings`.
 
     Returns:
-        Files, and for the folder of another run its checkpoint; empty for most runs.
+        Files, and for the folder of another run its checkpoint; empty for most runs, and for a genome as text.
     """
     sources = settings_of_run(config, algo=algo, game=game, model=model, run=run).start_sources
     return [
         source if Path(source).suffix or Path(source).is_file() else f"{source.rstrip('/')}/checkpoint.npz"
         for source in sources
+        if not is_text(source)
     ]
 
 

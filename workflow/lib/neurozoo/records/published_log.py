@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
-from neurozoo.records.elite_lines import EliteLines
+from neurozoo.genomes.elite_lines import EliteLines
 
 ELITE_GENOME = "TruncatedPopulationEliteSeeds"  # the field with the elite's genome
 # Fields of the published genetic algorithm (GPU code), in its order.

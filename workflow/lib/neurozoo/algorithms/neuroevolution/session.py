@@ -28,9 +28,9 @@ from neurozoo.environments.game_networks import layout_of
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult, make_evaluator
 from neurozoo.evaluation.reference import collect_reference
+from neurozoo.genomes.elite_lines import elite_line, elite_tail
 from neurozoo.genomes.genome import decode
 from neurozoo.genomes.noise_table import open_noise_table
-from neurozoo.records.elite_lines import elite_line, elite_tail
 from neurozoo.records.published_log import ELITE_GENOME
 
 ALGORITHMS: dict[str, type[Algorithm[Any]]] = {
@@ -104,7 +104,7 @@ class EvolutionSession:
         settings: EvolutionSettings = self._context.settings
         if settings.start_source is None:
             return None
-        fit = Fit(self._context.model, self._layout, len(self._noise))
+        fit = Fit(self._context.game, self._context.model, self._layout, len(self._noise))
         state_dir = self._context.state_dir if self._context.continues else None
         return read_start(settings.start_source, fit, state_dir=state_dir, kind=settings.STARTS_FROM)
 

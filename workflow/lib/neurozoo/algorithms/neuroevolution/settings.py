@@ -133,7 +133,7 @@ class GaSettings(EvolutionSettings):
         default=None,
         min_length=1,
         description="Whose children the first generation are: a run's folder (its parents), a file with a population, "
-        "or one with a genome (docs/ga.md); empty for none.",
+        "or a genome (docs/ga.md); empty for none.",
     )
     stage_threshold: Number | None = Field(
         default=None,
@@ -274,8 +274,8 @@ class EsSettings(GradientSettings):
     load_from: str | None = Field(
         default=None,
         min_length=1,
-        description="Initial weights: a run's folder, a checkpoint.npz or a genome's file (docs/es.md); empty for "
-        "random ones.",
+        description="Initial weights: a run's folder, a checkpoint.npz or a genome (docs/es.md); empty for random "
+        "ones.",
     )
     observation_statistics: Number = Field(
         default=0.01,

@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 
 from neurozoo.agents.checkpoint import read_checkpoint
-from neurozoo.agents.genome_import import parse_genome, read_text
 from neurozoo.agents.playable_agent import read_agent
 from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.protocols import protocol_of
-from neurozoo.errors import NeurozooError, naming
+from neurozoo.errors import NeurozooError
 from neurozoo.files import open_file, parse_json, sha256_of, written_whole
 from neurozoo.files.npz import DAMAGE, read_npz
 from neurozoo.genomes.genome import Genome, Weights, check_genome
 from neurozoo.genomes.packing import BLOCK_NAME, unpack
+from neurozoo.genomes.reading import GenomeRecord, is_text, naming_source, parse_genome, read_genome, read_text
 from neurozoo.networks.catalogue import architecture_digest, get_network
 from neurozoo.networks.chains import Layout
 
@@ -46,8 +46,9 @@ class Start:
 
 @dataclass(frozen=True)
 class Fit:
-    """The network and the noise table of a run, which what starts it has to fit."""
+    """The game, network and noise table of a run, which what starts it has to fit."""
 
+    game: str  # only told where a source does not name one; a genome may come from another game
     model: str
     layout: Layout
     noise_values: int  # size of the noise table
@@ -157,68 +158,66 @@ def read_population(source: str, fit: Fit) -> Start:
     Args:
         source: The folder of a run, or a file: its `state/state.json`; an object with `population`, a list of genomes
             or of objects with `genome` and `score`, and optionally `model`, `parameters`, `game`, `protocol` and
-            `noise_values`; or anything that `parse_genome` reads.
+            `noise_values`; or anything that `read_genome` reads.
         fit: What they have to fit.
 
     Raises:
         NeurozooError: The source is missing, holds no population, or does not fit.
     """
-    path = Path(source)
-    if path.is_dir():
-        path = path / "state" / "state.json"
-        if not path.exists():
+    place: str | Path = source if is_text(source) else Path(source)
+    if isinstance(place, Path) and place.is_dir():
+        place = place / "state" / "state.json"
+        if not place.exists():
             raise NeurozooError(
                 f"{source} has no state/state.json, which would hold its parents. Give its genome.json to start from "
                 "its result alone."
             )
-    with naming(path):
-        text = read_text(_existing(path, "load_population"))
-        if text.lstrip()[:1] == "{":
-            genomes, facts = _population(path, _parsed_object(path, text))
+    _check_exists(place, "load_population")
+    with naming_source(place):
+        text = read_text(place)
+        found = parse_genome(text)
+        if isinstance(found, Mapping) and not {"algorithm", "population"}.isdisjoint(found):
+            genomes, facts = _population(Path(place), found)
         else:
-            genomes, facts = [_recipe(path, parse_genome(text))], {}
-        fit.check(path, genomes, facts)
+            record = read_genome(place, game=fit.game, model=fit.model)
+            genomes, facts = [_recipe(record)], record.facts
+        fit.check(place if isinstance(place, Path) else "The genome", genomes, facts)
     return Start(source, hashlib.sha256(text.encode()).hexdigest(), tuple(genomes))
 
 
-def _existing(path: Path, setting: str) -> Path:
-    if not path.is_file():
+def _check_exists(place: str | Path, setting: str) -> None:
+    if isinstance(place, Path) and not place.is_file():
         raise NeurozooError(
-            f"{setting}: {path} is missing. Give a run's folder or one of the files that the documentation of "
-            f"{setting} lists, relative to the folder in which the training starts."
+            f"{setting}: {place} is missing. Give a run's folder, a genome, or one of the files that the documentation "
+            f"of {setting} lists, relative to the folder in which the training starts."
         )
-    return path.absolute()  # so that no name can be taken for a genome
 
 
-def _parsed_object(path: Path, text: str) -> Mapping[str, Any]:
-    try:
-        return parse_json(text)
-    except ValueError as error:
-        raise NeurozooError(f"{path} is damaged: it is not JSON ({error}).") from error
+def _recipe(record: GenomeRecord) -> Genome:
+    if record.genome is None:
+        kind = "weights that do not come" if record.seeds is None else "seeds of cshenton/neuroevolution, which are not"
+        raise NeurozooError(
+            f"The source holds {kind} from the noise table, so it cannot start a genetic algorithm. Give a genome such "
+            "as (1, (2, 0.002))."
+        )
+    return record.genome
 
 
 def _population(path: Path, found: Mapping[str, Any]) -> tuple[list[Genome], Mapping[str, Any]]:
-    if "identity" in found and "algorithm" in found:
-        try:
-            return _parents(path, found["identity"] or {}, found["algorithm"]), found["identity"] or {}
-        except FileNotFoundError as error:
-            raise NeurozooError(
-                f"{error.filename} is missing, which holds mutations of the genomes in {path}. Copy the whole state/, "
-                "or give the run's genome.json to start from its result."
-            ) from error
-        except (OSError, TypeError, AttributeError, *DAMAGE) as error:
-            raise NeurozooError(
-                f"{path} is damaged ({type(error).__name__}: {error}). Give the run's genome.json to start from its "
-                "result."
-            ) from error
     if "population" in found:
         return _ranked(path, found["population"]), found
-    if found.get("genome") is None:
+    identity = found.get("identity") or {}
+    try:
+        return _parents(path, identity, found["algorithm"]), identity
+    except FileNotFoundError as error:
         raise NeurozooError(
-            f"{path} holds no genome and no population. Weights that do not come from the noise table cannot start a "
-            "genetic algorithm."
-        )
-    return [Genome.from_json(found["genome"])], found
+            f"{error.filename} is missing, which holds mutations of the genomes in {path}. Copy the whole state/, "
+            "or give the run's genome.json to start from its result."
+        ) from error
+    except (OSError, TypeError, AttributeError, *DAMAGE) as error:
+        raise NeurozooError(
+            f"{path} is damaged ({type(error).__name__}: {error}). Give the run's genome.json to start from its result."
+        ) from error
 
 
 def _parents(path: Path, identity: Mapping[str, Any], algorithm: Mapping[str, Any] | None) -> list[Genome]:
@@ -255,15 +254,6 @@ def _ranked(path: Path, entries: Any) -> list[Genome]:
     return [Genome.from_json(entry.get("genome") if isinstance(entry, dict) else entry) for entry in entries]
 
 
-def _recipe(path: Path, found: object) -> Genome:
-    if not isinstance(found, Genome):
-        raise NeurozooError(
-            f"{path} holds seeds of cshenton/neuroevolution, which do not index the noise table. Give a genome such as "
-            "(1, (2, 0.002))."
-        )
-    return found
-
-
 # ---- weights
 
 
@@ -271,35 +261,32 @@ def read_weights(source: str, fit: Fit) -> Start:
     """Reads the weights of an agent.
 
     Args:
-        source: The folder of a run, a `checkpoint.npz`, a `genome.json`, or a text file with a genome.
+        source: The folder of a run, a `checkpoint.npz`, or anything that `read_genome` reads.
         fit: What the weights have to fit.
 
     Raises:
         NeurozooError: The source is missing, holds no agent, or does not fit.
     """
-    path = Path(source)
-    if path.is_dir():
-        found = [path / name for name in ("genome.json", "checkpoint.npz") if (path / name).exists()]
+    place: str | Path = source if is_text(source) else Path(source)
+    if isinstance(place, Path) and place.is_dir():
+        found = [place / name for name in ("genome.json", "checkpoint.npz") if (place / name).exists()]
         if not found:
             raise NeurozooError(f"{source} has neither genome.json nor checkpoint.npz, so it holds no agent.")
-        path = found[0]
-    _existing(path, "load_from")
-    with naming(path):
-        genome, facts = _agent(path)
-        fit.check(path, [genome], facts)
-    return Start(source, sha256_of(path), (genome,))
+        place = found[0]
+    _check_exists(place, "load_from")
+    with naming_source(place):
+        genome, facts = _agent(place, fit)
+        fit.check(place if isinstance(place, Path) else "The genome", [genome], facts)
+    digest = sha256_of(place) if isinstance(place, Path) else hashlib.sha256(place.encode()).hexdigest()
+    return Start(source, digest, (genome,))
 
 
-def _agent(path: Path) -> tuple[Genome, Mapping[str, Any]]:
-    if path.suffix == ".npz":
-        checkpoint = read_checkpoint(path)
+def _agent(place: str | Path, fit: Fit) -> tuple[Genome, Mapping[str, Any]]:
+    if isinstance(place, Path) and place.suffix == ".npz":
+        checkpoint = read_checkpoint(place)
         return Genome(Weights.of(checkpoint.theta)), {"model": checkpoint.model}
-    text = read_text(path.absolute())
-    if text.lstrip()[:1] != "{":
-        return _recipe(path, parse_genome(text)), {}
-    agent = read_agent(path)
-    about = {"model": agent.model, "game": agent.game, **agent.protocol.facts}
-    return agent.genome, {**about, "noise_values": _parsed_object(path, text).get("noise_values")}
+    record = read_genome(place, game=fit.game, model=fit.model)
+    return record.genome or read_agent(place, game=fit.game, model=fit.model).genome, record.facts
 
 
 _READERS: dict[str, Callable[[str, Fit], Start]] = {"population": read_population, "weights": read_weights}

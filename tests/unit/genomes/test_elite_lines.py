@@ -1,6 +1,6 @@
 import pytest
+from neurozoo.genomes.elite_lines import EliteLines, elite_line, elite_tail, last_elite
 from neurozoo.genomes.genome import Genome
-from neurozoo.records.elite_lines import EliteLines, elite_line, elite_tail, last_elite
 
 LONG = [7, *([10**8 + number, 0.002] for number in range(25))]
 ELITES = [
