@@ -476,7 +476,7 @@ def _start(project: Path, path: Path) -> None:
     from neurozoo.environments.protocols import protocol_of
 
     layout = layout_of("hard_maze", "simple", protocol_of("hard_maze"))
-    fit = Fit("simple", layout, 10_000)
+    fit = Fit("hard_maze", "simple", layout, 10_000)
     read = read_population if path.name == "state.json" else read_weights
     read(str(path), fit)
 
