@@ -179,13 +179,13 @@ class Plan:
         """Suggests other names for targets that no rule makes or no run can have; to be called after all rules."""
         rules = list(self._workflow.rules)
         prefix = str(self._workflow.inputfile("file")).removesuffix("file")  # of copies of files on S3; else ""
+        check_run_targets(self._config, self._files())  # first: it knows the reason
         check_targets(
             self._files(),
             is_made=lambda path: any(rule.is_producer(prefix + path) for rule in rules),
             products=[str(file).removeprefix(prefix) for rule in rules for file in rule.output],
             rules=[rule.name for rule in rules],
         )
-        check_run_targets(self._config, self._files())
 
     @_in_a_sentence
     def check_start(self) -> None:
