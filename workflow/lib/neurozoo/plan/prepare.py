@@ -20,7 +20,7 @@ from neurozoo.compute.slurm import check_scheduler, end_leftover_jobs
 from neurozoo.errors import plain_errors
 from neurozoo.files.times import time_in
 from neurozoo.folders import RESULTS, find
-from neurozoo.native import OPS
+from neurozoo.native import CORE
 from neurozoo.native.image import check_image
 from neurozoo.networks.catalogue import check_layer
 from neurozoo.plan.changes import outlook, runs_to_train, unseen_changes
@@ -179,7 +179,7 @@ class Plan:
         check_named_files(config, with_starts=has_files_here)
         check_folders(self._folders(), are_needed=False)
         if has_files_here:
-            others = [*find(Path(OPS).parent, "*"), *find(config["pathvars"]["noise"], "*")]
+            others = [*find(Path(CORE).parent, "*"), *find(config["pathvars"]["noise"], "*")]
             others += [Path(path) for _, path in named_files(config)]
             self._from_the_future = files_from_the_future(self._results, others)
             yield from filter(None, [about_the_future(self._from_the_future, time_in(self._results))])
