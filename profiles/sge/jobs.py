@@ -66,7 +66,7 @@ def qstat(*, age: float = QSTAT_AGE) -> str | None:
     """Returns qstat's list of all the user's jobs as XML, at most `age` seconds old, or None if it does not answer."""
     answer = FOLDER / "qstat.xml"
     try:
-        if time.time() - answer.stat().st_mtime < age:
+        if abs(time.time() - answer.stat().st_mtime) < age:  # not a future one: a clock may have been put back
             return answer.read_text()
     except OSError:
         pass

@@ -69,13 +69,17 @@ def status(job: str) -> tuple[str, str]:
 
 
 def silence(mark: Path, *, is_well: bool) -> float:
-    """Returns for how many seconds nothing is known of a job; while qstat itself does not answer, none are counted."""
+    """Returns for how many seconds nothing is known of a job; while qstat itself does not answer, none are counted.
+
+    They are counted by the time since this machine was started, which nobody sets.
+    """
+    now = time.monotonic()
     if is_well:
         mark.unlink(missing_ok=True)
         return 0
-    if not mark.exists():
-        write(mark, str(time.time()))
-    return time.time() - float(mark.read_text())
+    if not mark.exists() or float(mark.read_text()) > now:  # started again
+        write(mark, str(now))
+    return now - float(mark.read_text())
 
 
 def full_disk(folder: str) -> str:

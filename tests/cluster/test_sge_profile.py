@@ -1,4 +1,5 @@
 import importlib
+import os
 import subprocess
 import sys
 import time
@@ -99,6 +100,30 @@ def test_a_job_is_judged_by_its_note_then_by_its_state_then_by_its_silence(
 ):
     found = jobs.Listed(state, queue_state) if state else None
     assert status.judge(code, found, silent_for=silent_for, names=SITE)[0] == word
+
+
+def test_silence_is_counted_by_a_clock_that_nobody_sets(status, tmp_path, monkeypatch):
+    mark, clock = tmp_path / "12.silent", [1000.0]
+    monkeypatch.setattr(status.time, "monotonic", lambda: clock[0])
+    assert status.silence(mark, is_well=False) == 0
+    clock[0] += 59
+    assert status.silence(mark, is_well=False) == 59
+    clock[0] = 5.0  # the machine was started again
+    assert status.silence(mark, is_well=False) == 0
+    assert status.silence(mark, is_well=True) == 0
+    assert not mark.exists()
+
+
+def test_an_answer_of_qstat_from_the_future_is_not_used_again(jobs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    jobs.FOLDER.mkdir(parents=True)
+    (tmp_path / "qstat").write_text("#!/bin/sh\necho '<job_info></job_info>'\n")
+    (tmp_path / "qstat").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    (jobs.FOLDER / "qstat.xml").write_text("old")
+    assert jobs.qstat() == "old"
+    os.utime(jobs.FOLDER / "qstat.xml", (time.time() + 3600,) * 2)
+    assert jobs.qstat() == "<job_info></job_info>\n"
 
 
 def test_memory_is_divided_among_the_slots_and_rounded_up(submit):

@@ -242,13 +242,15 @@ def test_search_names_links_and_nothing_behind_them(tmp_path, outside):
 def test_a_folder_with_links_is_refused_as_a_whole(tmp_path, outside):
     results = tmp_path / "results"
     link(results / "native/build/ale/current", outside)
-    folders.check_no_links(results, but="native/build")
-    folders.check_no_links(tmp_path / "missing")
+    assert {entry.path for entry in folders.walk(results, but="native/build")} == {
+        str(results / "native"), str(results / "native/build")
+    }  # fmt: skip
+    assert list(folders.walk(tmp_path / "missing")) == []
     link(tmp_path / "other", results)
-    folders.check_no_links(tmp_path / "other", but="native/build")  # the folder itself may be one
+    assert len(list(folders.walk(tmp_path / "other", but="native/build"))) == 2  # the folder itself may be one
     found = link(results / "runs/ga", outside)
     with pytest.raises(OSError, match="symbolic links") as caught:
-        folders.check_no_links(results, but="native/build")
+        list(folders.walk(results, but="native/build"))
     assert caught.value.filename == str(found)
 
 

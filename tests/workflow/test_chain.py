@@ -159,6 +159,23 @@ def test_nothing_is_left_to_do_afterwards_even_if_the_op_is_new(results, snakema
     assert "Nothing to be done" in snakemake_again("-n")
 
 
+def test_a_copy_without_times_is_finished_after_one_command(chain, run_snakemake, tmp_path):
+    project = shutil.copytree(chain, tmp_path / "copy", symlinks=True, ignore=lambda folder, names: {".snakemake"})
+    for number, path in enumerate(sorted((project / "results/test").rglob("*"))):  # as cp -r and git clone come by them
+        os.utime(path, (number, number))
+    plan = run_snakemake(project, "-n", *OPTIONS).stdout
+    assert re.search(r"\d+ files are older than what they are made of, such as results/test/.* keep them: give", plan)
+    assert "rule activation_movie:" in plan
+    assert "rule train:" not in plan
+    assert run_snakemake(project, "--touch", *OPTIONS).returncode == 0
+    assert "Nothing to be done" in (plan := run_snakemake(project, "-n", *OPTIONS).stdout)
+    assert "are older than" not in plan
+    (project / "results/test/runs" / RUNS[0] / "checkpoint.npz").write_bytes(b"of another run")
+    mixed = run_snakemake(project, "--touch", "--forcerun", "freeze_model", *OPTIONS)
+    assert mixed.returncode == 1
+    assert "checkpoint.npz is not the file that result.json beside it describes, so --touch would mix" in mixed.stdout
+
+
 @pytest.mark.long(seconds=40)
 def test_a_moment_of_a_run_is_frozen_recorded_and_tested_by_its_path(results, snakemake_again):
     place = results / "runs" / RUNS[0] / "tags/initial"

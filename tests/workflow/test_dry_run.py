@@ -4,6 +4,7 @@ import re
 import resource
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -154,6 +155,25 @@ def test_the_command_that_builds_the_op_builds_nothing_else(project, snakemake, 
     make_natives(project, 2_000_000_000)
     expected = {"build_native_op": 1, "total": 1} if sentence == REBUILD else {}
     assert job_counts(snakemake("-n", *command).stdout) == expected
+
+
+def test_what_is_made_of_files_from_the_future_stays(project, snakemake):
+    (project / "mine.yaml").write_text(
+        "imports: {a: {game: pong, model: small, file: genome.json}}\nnoise: {size: 2_000_000}\nexperiments: {}\n"
+    )
+    (project / "genome.json").write_text("[1, [2, 0.002]]")
+    options = ("--cores", "1", "--configfile", "mine.yaml", "--", "results/runs/imported/pong/small/1/result.json")
+    assert snakemake(*options[:-1], "results/noise/table.f32").returncode == 0
+    tomorrow = time.time() + 86400
+    for name in ("results/noise/table.f32", "results/noise/table.json", "genome.json"):
+        os.utime(project / name, (tomorrow, tomorrow))
+    plan = snakemake("-n", *options).stdout
+    assert re.search(r"3 files are newer than now, such as \S+ \(by 23 h 5\d min\): another clock was ahead, or", plan)
+    assert (project / "genome.json").stat().st_mtime == tomorrow
+    answer = snakemake(*options)
+    assert answer.returncode == 0, answer.stdout
+    assert (project / options[-1]).exists()
+    assert "Nothing to be done" in snakemake("-n", *options).stdout
 
 
 def test_scripts_find_the_library_without_any_environment(project, snakemake):

@@ -238,14 +238,68 @@ def test_two_learners_of_one_algorithm_can_be_told_apart():
     assert classified_games(config) == ["pong"]
 
 
-def test_a_run_by_path_that_cannot_fit_its_game_is_refused_before_it_begins(tmp_path):
+@pytest.mark.parametrize(
+    ("algo", "game", "model", "needed"),
+    [
+        ("dsage", "mario", "full", {"agent": "a_star", "evaluations": 300}),  # mario_demo
+        ("cma_me", "mario", "plain", {"agent": "a_star", "evaluations": 300}),
+        ("dsage", "maze", "full", {"agent": "wall_follower", "evaluations": 600}),
+        ("dqn", "river_crossing", "small", {"protocol": "river_fixed"}),
+        ("dqn", "gym.PlatformerPixels-v0", "nature", {"protocol": "gymnasium", "dueling": True}),
+        ("dqn", "pong", "linear", {"protocol": "machado2018", "dueling": False}),
+        ("impala", "maze", "maze_recurrent", {"protocol": "maze", "objective": "vtrace"}),
+        ("impala", "pong", "small_layer_norm", {"protocol": "machado2018", "objective": "pqn"}),
+        ("ga", "hard_maze", "simple", {"protocol": None}),
+    ],
+)
+def test_a_run_by_path_has_the_preset_that_its_game_and_network_need(tmp_path, algo, game, model, needed):
+    run = {"algo": algo, "game": game, "model": model, "run": 1}
     config = checked(DEMO)
+    check_new_run(config, tmp_path, **run)
+    found = run_settings(config, **run)
+    assert {name: found[name] for name in needed} == needed
+
+
+@pytest.mark.parametrize(
+    ("preset", "game", "model", "needed"),
+    [
+        ("maze", "pong", "impala_shallow", {"protocol": "nature2015", "objective": "ppo"}),
+        ("neurozoo_pqn", "maze", "maze_recurrent", {"protocol": "maze", "objective": "ppo"}),
+        ("neurozoo_decoupled", "pong", "small_layer_norm", {"objective": "pqn", "proximal_policy": "acting"}),
+    ],
+)
+def test_other_presets_of_runs_by_path_fit_too(preset, game, model, needed):
+    config = checked(DEMO + f"algorithms: {{impala: {{preset: {preset}}}}}")
+    found = run_settings(config, algo="impala", game=game, model=model, run=1)
+    assert {name: found[name] for name in needed} == needed
+
+
+def test_settings_of_runs_by_path_that_fit_as_they_are_stay():
+    config = checked(DEMO + "algorithms: {cma_me: {preset: demo, overrides: {agent: a_star}}}")
+    found = run_settings(config, algo="cma_me", game="mario", model="plain", run=1)
+    assert (found["agent"], found["evaluations"]) == ("a_star", 600)  # demo, not mario_demo
+
+
+@pytest.mark.parametrize(
+    ("algo", "game", "model", "reason"),
+    [
+        ("ns_es", "maze", "simple", r"ns_es/maze/simple/1 cannot be trained. Novelty needs a behaviour"),
+        ("ga", "hard_maze", "large", "has no pictures as observations and needs a network of dense layers"),
+        ("dqn", "pong", "recurrent_large", "dqn trains networks of convolutions and dense layers"),
+        ("impala", "maze", "small_layer_norm", "its kernels do not fit into an observation of 5 x 5"),
+        ("dqn", "hard_maze", "simple", "no setting lets it play 'hard_maze'"),
+        ("dsage", "pong", "full", "domain of levels 'pong' is unknown"),
+    ],
+)
+def test_a_run_by_path_that_nothing_fits_is_refused_with_the_reason(tmp_path, algo, game, model, reason):
+    with pytest.raises(NeurozooError, match=reason):
+        check_new_run(checked(DEMO), tmp_path, algo=algo, game=game, model=model, run=1)
+
+
+def test_overrides_that_do_not_fit_a_run_by_path_are_named(tmp_path):
+    config = checked(DEMO + "algorithms: {map_elites: {preset: demo, overrides: {agent: wall_follower}}}")
     mario = {"algo": "map_elites", "game": "mario", "model": "plain", "run": 1}
-    with pytest.raises(NeurozooError, match=r"is in no experiment, so it has the preset .demo.*cannot be sent into"):
+    with pytest.raises(NeurozooError, match=r"cannot be sent into.* it has the overrides of algorithms.map_elites"):
         check_new_run(config, tmp_path, **mario)
-    check_new_run(config, tmp_path, **mario | {"game": "maze"})
-    check_new_run(config, tmp_path, algo="ga", game="pong", model="large", run=1)
-    (tmp_path / "config.yaml").touch()  # trained by hand, with another preset
+    (tmp_path / "config.yaml").touch()  # trained by hand, with other settings
     check_new_run(config, tmp_path, **mario)
-    planned = {"mario": {"algo": "map_elites", "games": ["mario"], "models": ["plain"], "preset": "mario_demo"}}
-    check_new_run(check_config({"experiments": planned}), tmp_path / "planned", **mario)

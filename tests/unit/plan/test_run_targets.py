@@ -69,11 +69,18 @@ def test_what_a_run_can_have_passes(target):
         ("ga/gym.CartPole-v1/simple/1/filters/synthetic_fc.png", "Its observations are vectors, so it has no pictures"),
         (
             "dqn/pong/small/1/lineage.png",
-            "The log of dqn has no family tree, so its runs have no lineage.png. These have",
+            "dqn has no family tree, so its runs have no lineage.png. These have it: ga, ga_ns.",
         ),
-        ("es/pong/virtual_bn/1/generations.mp4", "has no genomes of generations, so its runs have no generations.mp4"),
-        ("rs/pong/small/1/phases.png", "The log of rs has no phases of play, training and tests"),
-        ("ga/pong/small/1/episodes.csv", "has no single games of training, so its runs have no episodes.csv"),
+        ("es/pong/virtual_bn/1/generations.mp4", "es has no genomes of generations in its log, so"),
+        ("rs/pong/small/1/phases.png", "rs has no phases of play, training and tests, so its runs have no ph"),
+        ("ga/pong/small/1/episodes.csv", "ga has no single games of training in its log, so its runs have no e"),
+        ("impala/pong/impala_shallow/1/profile.json", "so its runs have no profile.json. These have it: dqn."),
+        ("dqn/pong/small/1/population.html", "dqn has no populations to keep, so its runs have no population.html."),
+        ("map_elites/maze/plain/1/checkpoint.npz", "comes to an archive, so its runs have no checkpoint.npz."),
+        ("ga/hard_maze/simple/1/filters/lean.csv", "Its observations are vectors, so it has no pictures"),
+        ("ga/pong/small/1/robustness.json", "only runs of river_crossing have it, not those of pong."),
+        ("imported/pong/small/1/metrics.csv", "Imported agents were not trained here, so their runs have no metrics.c"),
+        ("imported/pong/small/1/heatmap.png", "imported comes to a network, so its runs have no heatmap.png."),
         ("ga/pong/small/1/population.html", "ga/pong/small/1 keeps no populations, so there is no population.html."),
     ],
 )
@@ -88,3 +95,28 @@ def test_a_population_that_is_kept_or_there_has_a_page(tmp_path, monkeypatch):
     assert answer(page, **kept) == ""
     (tmp_path / "results/runs/ga/pong/small/1/population").mkdir(parents=True)
     assert answer("results/runs/ga/pong/small/1/population.html") == ""
+
+
+def test_games_with_nothing_to_tell_apart_are_not_classified():
+    page = "results/comparisons/pong/classification.png"
+    assert answer(page) == (
+        "All runs of pong are of one algo, so there is nothing to tell apart. Set comparisons.by to another of algo, "
+        "model and run, or plan more runs (docs/comparing.md)."
+    )
+    assert answer(page, sweep={"mutation_power": [0.1, 0.2]}) == ""  # two variants of one algorithm
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("tables/archives.csv", "search for levels"),
+        ("figures/archive_rows.png", "search for levels"),
+        ("figures/predictions.pdf", "search that predicts levels"),
+        ("tables/imported_scores.csv", "imported agent"),
+    ],
+)
+def test_tables_and_figures_without_runs_are_refused_before_others_are_trained(name, what):
+    assert answer(f"results/{name}").startswith(f"The configuration plans no {what}")
+    search = {"algo": "dsage", "games": ["maze"], "models": ["full"]}
+    assert answer(f"results/{name}", **search) == "" or what == "imported agent"
+    assert "plans no run with a network" in answer("results/figures/learning_curves.png", **search)

@@ -27,6 +27,15 @@ def test_a_slip_in_a_target_is_answered_with_the_file_that_was_meant(target, gue
     assert answer(target) == f"No rule makes {target}; did you mean {guess}? All files: results/README.md."
 
 
+def test_a_file_that_comes_with_another_is_answered_with_the_way_to_get_it():
+    said = answer("results/runs/ga/pong/large/1/genome.json")
+    assert said == (
+        "results/runs/ga/pong/large/1/genome.json cannot be made by its path. Neuroevolution writes it beside "
+        "checkpoint.npz: ask for that."
+    )
+    assert "add it to freeze.forms" in answer("results/runs/ga/pong/large/1/tags/human/frozen/saved_model")
+
+
 def test_a_target_of_another_configuration_is_answered_with_the_option():
     said = answer("results/mine/runs/ga/pong/large/1/activation.mp4")
     assert "Another folder of results needs the configuration that names it: --configfile." in said

@@ -3,8 +3,9 @@ import itertools
 import pytest
 from neurozoo.plan.planned_runs import PlannedRun
 from neurozoo.status.run_files import RunFiles
-from neurozoo.status.run_state import duration_text, error_line, state_of_run, status_of
+from neurozoo.status.run_state import error_line, state_of_run, status_of
 from neurozoo.status.workflow_files import Job
+from neurozoo.text import duration_text
 from neurozoo.training.heartbeat import LastHeartbeat
 
 NOW = 1_000_000.0
@@ -59,6 +60,10 @@ ENDED_BY_SLICE = {"ended": "slice", "job": "7", "error": "Stopped by SIGUSR1."}
         ("stalled", {"heartbeat": beat(121, is_alive=True)}),
         ("stalled", {"heartbeat": beat(last_news=NOW - 3601)}),
         ("failed", {"heartbeat": beat(5, is_alive=False)}),
+        ("stalled", {"heartbeat": beat(-7200)}),  # written by a clock that was ahead, and none since
+        ("running", {"heartbeat": beat(5), "under_way": job(-7200, "7")}),  # the clock was put back meanwhile
+        ("queued", {"under_way": job(-7200, "7")}),
+        ("waiting", {"heartbeat": beat(-7200, ended="finished"), "under_way": job(99)}),
         ("running", {"heartbeat": beat(), "under_way": job(99)}),
         # Killed by a limit on another node: Snakemake reports it before the heartbeat is too old.
         ("failed", {"heartbeat": beat(50), "failed": job(20, "7")}),
@@ -108,6 +113,8 @@ def test_every_combination_of_evidence_gets_an_answer():
 def test_the_reason_says_who_was_lost_and_since_when():
     note = state_of_run(RunFiles(heartbeat=beat(7300)), budget=1000, now=NOW)[1]
     assert note == "process 42 on node7 has sent no heartbeat for 2 h 1 min"
+    note = state_of_run(RunFiles(heartbeat=beat(-7300)), budget=1000, now=NOW)[1]
+    assert note == "process 42 on node7 sent its last heartbeat 2 h 1 min after now: a clock was ahead"
     note = state_of_run(RunFiles(heartbeat=beat(5, is_alive=False)), budget=1000, now=NOW)[1]
     assert note.startswith("process 42 on node7 ended without an error message")
     assert state_of_run(RunFiles(complaint=(NOW, "Game 'pnog'")), budget=1000, now=NOW) == ("failed", "Game 'pnog'")

@@ -53,6 +53,15 @@ def test_heartbeats_are_written_now_and_then_and_count_everything_in_between(tmp
         assert sign_of(tmp_path)["progress_per_second"] == pytest.approx(30 / (PERIOD + 0.1))
 
 
+def test_the_last_news_follow_a_clock_that_is_set_meanwhile(tmp_path, monkeypatch):
+    with Heartbeat(tmp_path, progress=0) as heartbeat:
+        beat(heartbeat, has_news=True)
+        now = time.time() + 86400
+        monkeypatch.setattr("neurozoo.training.heartbeat.time.time", lambda: now)
+        heartbeat.continue_from(1)
+        assert now - 60 < sign_of(tmp_path)["last_news"] <= now
+
+
 def test_a_slow_start_writes_heartbeats_until_the_first_beat(tmp_path, monkeypatch, wait_until):
     monkeypatch.setattr("neurozoo.training.heartbeat.PERIOD", 0.02)
     path = tmp_path / "process.json"

@@ -304,12 +304,12 @@ def _entries(folder: int, patterns: Iterable[str]) -> Iterator[tuple[str, int]]:
         os.close(readable)
 
 
-def check_no_links(folder: str | os.PathLike, *, but: str = "") -> None:
-    """Checks that a folder has no links in it, for programs that would follow them.
+def walk(folder: str | os.PathLike, *, but: str = "") -> Iterator[os.DirEntry]:
+    """Yields all files and folders in a folder, and makes sure that there are no links: other programs follow them.
 
     Args:
-        folder: The folder, which may be a link itself; a missing one has no links.
-        but: Path of a folder in it, such as `native/build`, that is left out.
+        folder: The folder, which may be a link itself; a missing one is empty.
+        but: Path of a folder in it, such as `native/build`, that is not entered.
 
     Raises:
         OSError: There is a link (ELOOP, with the link as its file name).
@@ -321,6 +321,7 @@ def check_no_links(folder: str | os.PathLike, *, but: str = "") -> None:
             for entry in entries:
                 if entry.is_symlink():
                     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), entry.path)
+                yield entry
                 if entry.is_dir(follow_symlinks=False) and entry.path != os.path.join(folder, but):
                     waiting.append(entry.path)
 

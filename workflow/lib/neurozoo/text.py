@@ -30,6 +30,18 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
 
 
+def duration_text(seconds: float) -> str:
+    """Formats a duration, such as `3 d 4 h`, `2 h 5 min` or `45 s`."""
+    seconds = max(0, round(seconds))
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 3600:
+        return f"{seconds // 60} min"
+    if seconds < 86400:
+        return f"{seconds // 3600} h {seconds % 3600 // 60} min"
+    return f"{seconds // 86400} d {seconds % 86400 // 3600} h"
+
+
 def number_label(value: float) -> str:
     """Formats a score in three digits or in whole numbers: 0.389, 17.8, 4,536.
 

@@ -7,9 +7,9 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, TypeAdapter, ValidationError, model_validator
 from pydantic.dataclasses import dataclass
 
-from neurozoo.environments.games import PLATFORMER_GAMES
+from neurozoo.environments.games import PLATFORMER_GAMES, world_of
 from neurozoo.environments.observations import check_screens
-from neurozoo.environments.protocols import Protocol, check_engine, get_protocol, protocol_of
+from neurozoo.environments.protocols import DEFAULT_PROTOCOLS, Protocol, check_engine, get_protocol, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.validation import FROM_YAML, Whole, explain, json_schema
 
@@ -117,6 +117,10 @@ class Settings:
     def needs_besides(self, game: str) -> tuple[Need, ...]:
         """Returns what must be built for a game, besides what the algorithm always needs."""
         return ()
+
+    def changes_for(self, game: str, model: str) -> dict[str, object]:
+        """Returns which settings a game and a `{model}` need otherwise, with their values; see `fitting_settings`."""
+        return {}
 
     def check_game(self, game: str) -> None:
         """Raises `NeurozooError` if a game cannot be played with these settings."""
@@ -229,6 +233,14 @@ class RunSettings(Settings):
             NeurozooError: The protocol and the game do not fit together.
         """
         return protocol_of(game, **self.protocol_choices)
+
+    def changes_for(self, game: str, model: str) -> dict[str, object]:
+        """Returns a protocol of the game's world, if that of these settings is of another."""
+        world, default = world_of(game), type(self)().protocol
+        if self.protocol is None or get_protocol(self.protocol).world == world:
+            return {}
+        is_default = default is not None and get_protocol(default).world == world
+        return {"protocol": default if is_default else DEFAULT_PROTOCOLS[world]}
 
     def check_game(self, game: str) -> None:
         """Checks that a game can be played under the protocol and by the engine."""

@@ -5,6 +5,7 @@ from dataclasses import fields
 from typing import Any
 
 from neurozoo.algorithms.registry import get_algorithm, unknown_preset, unknown_setting
+from neurozoo.errors import NeurozooError
 
 
 def resolve_settings(
@@ -34,3 +35,24 @@ def resolve_settings(
         if name not in known:
             raise unknown_setting(name, algo)
     return settings.changed(overrides or {}, from_yaml=from_yaml)
+
+
+def fitting_settings(
+    algo: str, game: str, model: str, *, preset: str, overrides: Mapping[str, object], from_yaml: bool = False
+) -> Any:
+    """Returns what `resolve_settings` returns, with a preset that fits a run for which nobody chose it.
+
+    In `mario`, that is `mario_demo` instead of `demo`. Elsewhere it is the preset with a protocol of the game, and with
+    what the network needs. Settings that fit as they are stay as they are.
+
+    Args and errors are those of `resolve_settings`; the game and the `{model}` are known to the algorithm.
+    """
+    settings = resolve_settings(algo, preset=preset, overrides=overrides, from_yaml=from_yaml)
+    try:
+        settings.check_game(game)
+        settings.check_model(model)
+    except NeurozooError:
+        presets = get_algorithm(algo).presets
+        own = presets.get(f"{game}_{preset}", presets[preset])
+        settings = own.changed({**own.changes_for(game, model), **overrides}, from_yaml=from_yaml)
+    return settings

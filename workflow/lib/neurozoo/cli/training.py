@@ -23,7 +23,7 @@ def add_commands(commands: args.Commands) -> None:
     option("--game", type=args.named_game, required=True, help="game id, such as frostbite")
     option("--model", required=True, help="network, such as large")
     option("--run", type=args.positive, default=1, help="number of the run; part of the seed")
-    option("--preset", default="demo", help="named settings")
+    option("--preset", help="named settings (default: demo, as the game and the network need it)")
     args.add(command, "set")
     folder = "folder to write (default: results/runs/ALGO/GAME/MODEL/RUN)"
     option("--run-dir", type=lambda text: Path(args.not_empty(text)), help=folder)
@@ -73,13 +73,17 @@ def _execution(options):
 
 def _train(options):
     from neurozoo.algorithms.registry import get_algorithm
-    from neurozoo.algorithms.settings import resolve_settings
+    from neurozoo.algorithms.settings import fitting_settings, resolve_settings
     from neurozoo.training import make_context, train
 
     get_algorithm(options.algo).check_game(options.game)
     overrides = args.read_overrides(options)
     run_dir = options.run_dir or Path("results", "runs", options.algo, options.game, options.model, str(options.run))
-    settings = resolve_settings(options.algo, preset=options.preset, overrides=overrides)
+    if options.preset is not None:
+        settings = resolve_settings(options.algo, preset=options.preset, overrides=overrides)
+    else:
+        names = args.chosen(options, "algo", "game", "model")
+        settings = fitting_settings(**names, preset="demo", overrides=overrides)
     identity = args.chosen(options, "algo", "game", "model", "run")
     context = make_context(**identity, settings=asdict(settings), run_dir=run_dir, **_execution(options))
     train(context, terminal="bar", **args.chosen(options, "keep_tags", "tensorboard"))

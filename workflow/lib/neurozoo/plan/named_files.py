@@ -4,8 +4,7 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from neurozoo.errors import NeurozooError, explained
-from neurozoo.folders import check_no_links
+from neurozoo.errors import NeurozooError
 from neurozoo.plan.planned_runs import imported_run, planned_runs, start_files
 
 
@@ -25,6 +24,21 @@ def check_named_files(config: Mapping, *, with_starts: bool = True) -> None:
     """
     check_folders(config["pathvars"].values(), are_needed=False)
     results = Path(config["pathvars"]["results"])
+    named = named_files(config, with_starts=with_starts)
+    missing = [(key, path) for key, path in named if results not in Path(path).parents and not Path(path).is_file()]
+    if missing:
+        lines = [f"  {key}: {path} is missing. Check the path, or remove the entry." for key, path in missing]
+        raise NeurozooError("\n".join(["The configuration names files that do not exist:", *lines]))
+
+
+def named_files(config: Mapping, *, with_starts: bool = True) -> list[tuple[str, str]]:
+    """Lists the files that a configuration names, but for those of agents that are imported already.
+
+    Args are those of `check_named_files`.
+
+    Returns:
+        Pairs of the key that names a file, and its path.
+    """
     curves = config["figures"]["learning_curves"]["references"]["files"]
     named = [
         (f"figures.learning_curves.references.files.{name}.{game}", path)
@@ -34,7 +48,7 @@ def check_named_files(config: Mapping, *, with_starts: bool = True) -> None:
     named += [
         (f"imports.{name}.file", entry["file"])
         for name, entry in config.get("imports", {}).items()
-        if "file" in entry and not _is_imported(entry, results)
+        if "file" in entry and not _is_imported(entry, Path(config["pathvars"]["results"]))
     ]
     runs = {(run.algo, run.game, run.model): run for run in reversed(planned_runs(config))}  # the first of each
     for (algo, game, model), run in runs.items() if with_starts else ():
@@ -42,10 +56,7 @@ def check_named_files(config: Mapping, *, with_starts: bool = True) -> None:
         named += [
             (f"{algo}/{game}/{model} starts from a file (agent, decoder, start_from ...)", file) for file in files
         ]
-    missing = [(key, path) for key, path in named if results not in Path(path).parents and not Path(path).is_file()]
-    if missing:
-        lines = [f"  {key}: {path} is missing. Check the path, or remove the entry." for key, path in missing]
-        raise NeurozooError("\n".join(["The configuration names files that do not exist:", *lines]))
+    return named
 
 
 def check_container(image: str | None) -> None:
@@ -105,20 +116,6 @@ def check_folders(paths: Iterable[str | os.PathLike], *, are_needed: bool = True
                     f"{place} is a file, but a folder is needed{needed}. Move the file, or choose another folder under "
                     "pathvars."
                 )
-
-
-def check_results_folder(results: str | os.PathLike) -> None:
-    """Checks that the folder of results has no links in it: Snakemake would follow them. Jobs refuse them, too.
-
-    Links in `native/build` belong to the compiler.
-
-    Raises:
-        NeurozooError: There is a link.
-    """
-    try:
-        check_no_links(results, but="native/build")
-    except OSError as error:
-        raise explained(error) from error
 
 
 def check_folders_on_storage(folders: Mapping[str, str]) -> None:

@@ -14,8 +14,9 @@ from neurozoo.agents.playable_agent import IMPORTED
 from neurozoo.algorithms.agent_names import called, label_with_name
 from neurozoo.algorithms.registry import ALGORITHMS, get_algorithm
 from neurozoo.algorithms.run_settings import PROTOCOL_CHOICES, Need
-from neurozoo.algorithms.settings import resolve_settings
+from neurozoo.algorithms.settings import fitting_settings, resolve_settings
 from neurozoo.compute.dask_settings import ClusterSettings
+from neurozoo.environments.game_networks import check_network
 from neurozoo.environments.gymnasium_games import trust_module_of
 from neurozoo.environments.observations import ObservationShape, observation_shape
 from neurozoo.environments.protocols import protocol_of
@@ -175,22 +176,23 @@ def runs_with_layer(config: Mapping, layer: str) -> list[PlannedRun]:
 
 
 def classified_games(config: Mapping) -> list[str]:
-    """Lists the compared games in which a classifier has something to tell apart, such as two algorithms.
+    """Lists the compared games in which a classifier has something to tell apart, such as two algorithms."""
+    wanted = config["comparisons"]
+    return [game for game in wanted["games"] if len(classes_of(config, game)) > 1] if wanted["classify"] else []
+
+
+def classes_of(config: Mapping, game: str) -> set[Any]:
+    """Returns what a classifier tells apart in a game: algorithms, networks or runs.
 
     PPO and PQN are two algorithms, too, although both are `impala`; see `AlgorithmSpec.also_called`.
     """
-    wanted = config["comparisons"]
     labels = labels_of_runs(config)
     ways = {
         "run": lambda run: run,
         "model": lambda run: run.model,
         "algo": lambda run: called(run.algo, labels.get(run.name, ""))[0],
     }
-
-    def classes(game: str) -> set:
-        return set(map(ways[wanted["by"]], runs_of_game(config, game)))
-
-    return [game for game in wanted["games"] if len(classes(game)) > 1] if wanted["classify"] else []
+    return set(map(ways[config["comparisons"]["by"]], runs_of_game(config, game)))
 
 
 def import_choices(config: Mapping, *, game: str, model: str, run: int | str) -> dict:
@@ -304,13 +306,16 @@ def needs_of_run(config: Mapping, *, algo: str, game: str, model: str, run: int 
 
 def settings_of_run(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> Any:
     """Finds what `run_settings` finds, as the algorithm's own dataclass."""
-    return settings_of(algo, _choice_of_run(config, algo=algo, game=game, model=model, run=run))
+    choice = _choice_of_run(config, algo=algo, game=game, model=model, run=run)
+    if choice is not config["algorithms"][algo]:
+        return settings_of(algo, choice)
+    return fitting_settings(algo, game, model, **choice, from_yaml=True)
 
 
 def check_new_run(
     config: Mapping, run_dir: str | os.PathLike, *, algo: str, game: str, model: str, run: int | str
 ) -> None:
-    """Checks that a run which is in no experiment fits its game, before anything is made for it.
+    """Checks that a run which is in no experiment fits its game and network, before anything is made for it.
 
     Experiments are checked by `check_config`; a run that has begun has settings of its own.
 
@@ -320,14 +325,15 @@ def check_new_run(
     choice = _choice_of_run(config, algo=algo, game=game, model=model, run=run)
     if choice is not config["algorithms"][algo] or config_of_run(run_dir).exists():
         return
+    settings = settings_of_run(config, algo=algo, game=game, model=model, run=run)
     try:
-        settings_of(algo, choice).check_game(game)
+        settings.check_game(game)
+        settings.check_model(model)
+        if ALGORITHMS[algo].result == "network":
+            check_network(game, model, settings.game_protocol(game))
     except NeurozooError as error:
-        raise NeurozooError(
-            f"{algo}/{game}/{model}/{run} is in no experiment, so it has the preset {choice['preset']!r} of "
-            f"algorithms.{algo}, which does not fit. {error} Do that in an experiment, or train it by hand: python -m "
-            f"neurozoo train --algo {algo} --game {game} --model {model} --preset PRESET"
-        ) from error
+        own = f" It is in no experiment, so it has the overrides of algorithms.{algo}." if choice["overrides"] else ""
+        raise NeurozooError(f"{algo}/{game}/{model}/{run} cannot be trained. {error}{own}") from error
 
 
 def _choice_of_run(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> Mapping[str, Any]:

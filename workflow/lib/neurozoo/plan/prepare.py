@@ -18,20 +18,31 @@ from neurozoo.algorithms.spec import Need
 from neurozoo.compute.interruption import TIME_IS_UP
 from neurozoo.compute.slurm import check_scheduler, end_leftover_jobs
 from neurozoo.errors import plain_errors
-from neurozoo.folders import RESULTS
+from neurozoo.files.times import time_in
+from neurozoo.folders import RESULTS, find
+from neurozoo.native import CORE
 from neurozoo.native.image import check_image
 from neurozoo.networks.catalogue import check_layer
 from neurozoo.plan.changes import outlook, runs_to_train, unseen_changes
 from neurozoo.plan.comparable import played_differently
 from neurozoo.plan.config_files import check_config_file
 from neurozoo.plan.configuration import check_config
+from neurozoo.plan.file_times import (
+    about_copies,
+    about_the_future,
+    check_copies,
+    copied_runs,
+    files_from_the_future,
+    older_than_inputs,
+    set_to_now,
+)
 from neurozoo.plan.missing_packages import missing_packages
 from neurozoo.plan.named_files import (
     check_container,
     check_folders,
     check_folders_on_storage,
     check_named_files,
-    check_results_folder,
+    named_files,
 )
 from neurozoo.plan.planned_runs import (
     PlannedRun,
@@ -100,7 +111,7 @@ def prepare(
         source = ", ".join(map(str, workflow.configfiles)) or "The configuration"
         config.update(check_config(config, source=source))
         os.environ[RESULTS] = os.path.abspath(config["pathvars"]["results"])  # scripts guard it
-        plan = Plan(workflow, config, targets=_targets(workflow, get_parser))
+        plan = Plan(workflow, config, targets=_targets(workflow, get_parser), notify=notify)
         for sentence in plan._check():
             notify(sentence)
     return plan
@@ -143,13 +154,17 @@ class Plan:
         labels: What the settings of runs are called.
     """
 
-    def __init__(self, workflow: Any, config: Mapping, *, targets: Iterable[str]):
+    def __init__(
+        self, workflow: Any, config: Mapping, *, targets: Iterable[str], notify: Callable[[str], object]
+    ) -> None:
         self.runs = planned_runs(config)
         self.imported = imported_runs(config)
         self.labels = labels_of_runs(config)
         self._workflow = workflow
         self._config = config
         self._targets = list(targets)
+        self._notify = notify
+        self._from_the_future: dict[str, int] = {}  # files with their times, in nanoseconds
         self._results = Path(config["pathvars"]["results"])
 
     def _check(self) -> Iterator[str]:
@@ -164,7 +179,10 @@ class Plan:
         check_named_files(config, with_starts=has_files_here)
         check_folders(self._folders(), are_needed=False)
         if has_files_here:
-            check_results_folder(self._results)
+            others = [*find(Path(CORE).parent, "*"), *find(config["pathvars"]["noise"], "*")]
+            others += [Path(path) for _, path in named_files(config)]
+            self._from_the_future = files_from_the_future(self._results, others)
+            yield from filter(None, [about_the_future(self._from_the_future, time_in(self._results))])
         else:
             check_folders_on_storage(config["pathvars"])
         if has_files_here and not methods:  # jobs in environments, containers and clouds bring packages of their own
@@ -179,19 +197,28 @@ class Plan:
         """Suggests other names for targets that no rule makes or no run can have; to be called after all rules."""
         rules = list(self._workflow.rules)
         prefix = str(self._workflow.inputfile("file")).removesuffix("file")  # of copies of files on S3; else ""
+        check_run_targets(self._config, self._files())  # first: it knows the reason
         check_targets(
             self._files(),
             is_made=lambda path: any(rule.is_producer(prefix + path) for rule in rules),
             products=[str(file).removeprefix(prefix) for rule in rules for file in rule.output],
             rules=[rule.name for rule in rules],
         )
-        check_run_targets(self._config, self._files())
+        copied = [] if prefix else self._copied_runs()
+        if copied and (sentence := about_copies(older_than_inputs(rules, copied))):
+            self._notify(sentence)
 
     @_in_a_sentence
     def check_start(self) -> None:
-        """Checks folders and the scheduler before jobs start, and ends jobs that a killed Snakemake has left."""
+        """Checks folders and the scheduler before jobs start, sets times right, and ends jobs that were left behind.
+
+        A killed Snakemake leaves jobs behind. `--touch` gets along only with results whose files belong together.
+        """
         executor = self._workflow.executor_plugin.name
         check_folders(self._folders())
+        set_to_now(self._from_the_future, time_in(self._results))
+        if executor == "touch":
+            check_copies(self._copied_runs())
         check_scheduler(executor, getattr(self._workflow.executor_settings, "submit_cmd", None))
         end_leftover_jobs(self._workflow.workdir_init, has_to_answer=executor == "slurm")
 
@@ -276,6 +303,10 @@ class Plan:
         wanted = runs_of_targets(self._config, self._targets)
         with _sentences(self._workflow):
             return max(1, len(runs_to_train(self._config, self.runs if wanted is None else wanted)))
+
+    def _copied_runs(self) -> list[Path]:
+        """Returns the folders of runs whose results Snakemake has not made here; none in jobs and as a module."""
+        return copied_runs(self._results, (*self.runs, *self.imported)) if _is_started_by_user(self._workflow) else []
 
     def _folder_of(self, wildcards: Wildcards) -> Path:
         return self._results.joinpath("runs", *(wildcards[name] for name in ("algo", "game", "model", "run")))

@@ -2,16 +2,32 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 
+from neurozoo.agents.playable_agent import IMPORTED
 from neurozoo.agents.zoo_listing import is_run_number
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.spec import AlgorithmSpec
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import KERAS_NETWORKS
 from neurozoo.plan.filter_products import PRODUCTS
-from neurozoo.plan.planned_runs import PlannedRun, filter_pictures, run_settings
+from neurozoo.plan.planned_runs import (
+    PlannedRun,
+    classes_of,
+    filter_pictures,
+    imported_runs,
+    planned_facts,
+    planned_runs,
+    run_settings,
+    runs_of_game,
+    runs_with_lean,
+    runs_with_levels,
+    runs_with_network,
+    runs_with_predictions,
+)
+from neurozoo.plan.products import FIGURES
 
 # Files that need a network, or an archive, and what there is instead.
 _OF = {
@@ -22,18 +38,36 @@ _OF = {
     ),
     "archive": (
         r"archive\..*|corrected\.json|heatmap\.png|levels\.parquet",
-        "activation.mp4, rollout.npz or metrics.csv",
+        "activation.mp4, rollout.npz or result.json",
     ),
 }
 
 
-# Files that need something of the log, what it is, and which algorithms have it.
-_OF_LOGS: tuple[tuple[str, str, Callable[[AlgorithmSpec], bool]], ...] = (
-    (r"generations\.mp4|generations/.*", "genomes of generations", lambda spec: spec.logs_genomes),
-    (r"lineage\.parquet", "genomes of generations", lambda spec: spec.logs_genomes),
+# Files that need something else, what it is, and which algorithms have it.
+_OF_SOME: tuple[tuple[str, str, Callable[[AlgorithmSpec], bool]], ...] = (
+    (r"generations\.mp4|generations/.*", "genomes of generations in its log", lambda spec: spec.logs_genomes),
+    (r"lineage\.parquet", "genomes of generations in its log", lambda spec: spec.logs_genomes),
     (r"lineage\.(pdf|svg|png)", "family tree", lambda spec: "lineage.png" in spec.files),
     (r"phases\..*", "phases of play, training and tests", lambda spec: "phases.csv" in spec.files),
-    (r"episodes\.csv", "single games of training", lambda spec: "episodes.csv" in spec.files),
+    (r"profile\..*", "phases of play, training and tests", lambda spec: "phases.csv" in spec.files),
+    (r"genome\.json", "genome", lambda spec: "noise" in spec.needs),
+    (r"episodes\.csv", "single games of training in its log", lambda spec: "episodes.csv" in spec.files),
+    (r"population.*", "populations to keep", lambda spec: "record_population" in spec.settings.schema()["properties"]),
+)
+# Files of trained runs that imported agents cannot have.
+_OF_TRAINING = (
+    r"log\.jsonl|train\..*|metrics\.csv|tags/.*|snapshots/.*|generations.*|lineage\..*|phases\..*|profile\..*|"
+    r"episodes\.csv|population.*"
+)
+
+# Tables and figures over runs, of which runs they are, and who finds these.
+_OVER_RUNS: tuple[tuple[str, str, Callable[[Mapping], list[PlannedRun]]], ...] = (
+    (r"(tables|figures)/archive.*", "search for levels", runs_with_levels),
+    (r"figures/predictions\..*", "search that predicts levels (dsage)", runs_with_predictions),
+    (r"figures/temporal_lean\..*", "network that sees several frames at a time", runs_with_lean),
+    (r"tables/imported_scores\.csv", "imported agent", imported_runs),
+    (r"tables/metrics\..*", "run", planned_runs),
+    (rf"tables/(scores|comparison)\.csv|figures/({'|'.join(FIGURES)})\..*", "run with a network", runs_with_network),
 )
 
 
@@ -54,25 +88,33 @@ def check_run_targets(config: Mapping, targets: Iterable[str]) -> None:
 
     Args:
         config: As returned by `check_config`.
-        targets: Files that are wanted; those outside of folders of runs, and those that exist, are left alone.
+        targets: Files that are wanted; those that exist are left alone.
 
     Raises:
-        NeurozooError: The algorithm comes to something else or logs no such thing, the network has no such picture, or
-            no population is kept.
+        NeurozooError: The algorithm comes to something else or has no such thing, nor has the game, the network has no
+            such picture, no population is kept, or a table, a figure or a classifier would have no runs.
     """
     for target in targets:
-        if os.path.exists(target) or not (found := _in_run(config, target)):
+        if os.path.exists(target):
+            continue
+        _check_over_runs(config, target)
+        if not (found := _in_run(config, target, {*ALGORITHMS, IMPORTED})):
             continue
         run, file = found
         parts = file.parts
         name = "/".join(parts[2:] if parts[0] == "tags" else parts)
+        if run.algo == IMPORTED and re.fullmatch(_OF_TRAINING, str(file)):
+            raise NeurozooError(
+                f"Imported agents were not trained here, so their runs have no {file}. Ask for activation.mp4, "
+                "rollout.npz or evaluation.json, for example."
+            )
         _check_result(run, name)
         if name == "evaluation.json" and run.model in KERAS_NETWORKS:
             raise NeurozooError(
                 f"Only networks that the op can run have an evaluation.json, and {run.model} is a Keras network. "
                 "Ask for test.json (docs/dqn.md)."
             )
-        if name.startswith("filters/"):
+        if name.startswith("filters/") and run.algo != IMPORTED:
             _check_picture(config, run, name)
         if (
             name == "population.html"
@@ -81,35 +123,35 @@ def check_run_targets(config: Mapping, targets: Iterable[str]) -> None:
             _check_population(config, run)
 
 
-def _in_run(config: Mapping, target: str) -> tuple[PlannedRun, Path] | None:
+def _in_run(config: Mapping, target: str, algos: Collection[str] = ALGORITHMS) -> tuple[PlannedRun, Path] | None:
     """Returns the run of a wanted file, and its path in the folder of this run; None for files of no run."""
     runs = Path(config["pathvars"]["results"]).resolve() / "runs"
     path = Path(target).resolve()
     parts = path.relative_to(runs).parts if path.is_relative_to(runs) else ()
-    if len(parts) < 5 or parts[0] not in ALGORITHMS or not is_run_number(parts[3]):
+    if len(parts) < 5 or parts[0] not in algos or not is_run_number(parts[3]):
         return None
     return PlannedRun(parts[0], parts[1], parts[2], int(parts[3])), Path(*parts[4:])
 
 
 def _check_result(run: PlannedRun, name: str) -> None:
-    result = ALGORITHMS[run.algo].result
+    result = "network" if run.algo == IMPORTED else ALGORITHMS[run.algo].result
     (other,) = set(_OF) - {result}
     if re.fullmatch(_OF[other][0], name):
         raise NeurozooError(
             f"{run.algo} comes to {'an archive' if result == 'archive' else 'a network'}, so its runs have no {name}. "
             f"Ask for {_OF[other][1]}, for example."
         )
-    for pattern, what, has in _OF_LOGS:
+    for pattern, what, has in () if run.algo == IMPORTED else _OF_SOME:
         if re.fullmatch(pattern, name) and not has(ALGORITHMS[run.algo]):
             able = ", ".join(algo for algo, spec in ALGORITHMS.items() if has(spec))
-            raise NeurozooError(
-                f"The log of {run.algo} has no {what}, so its runs have no {name}. These have it: {able}."
-            )
+            raise NeurozooError(f"{run.algo} has no {what}, so its runs have no {name}. These have it: {able}.")
+    if name.startswith("robustness.") and run.game != "river_crossing":
+        raise NeurozooError(f"{name} is about rivers, so only runs of river_crossing have it, not those of {run.game}.")
 
 
 def _check_picture(config: Mapping, run: PlannedRun, name: str) -> None:
     there = filter_pictures(config, run, products=PRODUCTS)
-    if name in ("filters/lean.csv", *there) or re.sub(r"\.csv$", ".png", name) in there:
+    if name in there or re.sub(r"\.csv$", ".png", name) in there:
         return
     kind = re.match(r"filters/[^_.]*", name)
     similar = [file for file in there if kind and file.startswith(kind[0])] or there
@@ -123,4 +165,24 @@ def _check_population(config: Mapping, run: PlannedRun) -> None:
         raise NeurozooError(
             f"{run.name} keeps no populations, so there is no population.html. Set record_population: true under the "
             "overrides of its experiment (docs/comparing.md says which runs can keep them)."
+        )
+
+
+def _check_over_runs(config: Mapping, target: str) -> None:
+    name = os.path.relpath(target, config["pathvars"]["results"])
+    if match := re.fullmatch(r"comparisons/([^/]+)/classification\..*", name):
+        _check_classes(config, match[1])
+    for pattern, what, find_runs in _OVER_RUNS:
+        if re.fullmatch(pattern, name) and not find_runs(config):
+            raise NeurozooError(f"The configuration plans no {what}, so {name} would be empty. Add an experiment.")
+
+
+def _check_classes(config: Mapping, game: str) -> None:
+    runs, by = runs_of_game(config, game), config["comparisons"]["by"]
+    trained = [run for run in runs if run.algo in ALGORITHMS]
+    settings = {str(planned_facts(config, **asdict(run))) for run in trained}  # others make other classes
+    if len(classes_of(config, game)) < 2 and len(settings) + (len(trained) < len(runs)) < 2:
+        raise NeurozooError(
+            f"All runs of {game} are of one {by}, so there is nothing to tell apart. Set comparisons.by to another of "
+            "algo, model and run, or plan more runs (docs/comparing.md)."
         )

@@ -1,10 +1,25 @@
 """Explains targets that no rule makes, with the name that was probably meant."""
 
 import os
+import re
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from neurozoo.errors import NeurozooError, nearest
+
+# Files of runs that no rule makes by themselves, and how to get them.
+_BESIDE = {
+    r"genome\.json": "Neuroevolution writes it beside checkpoint.npz: ask for that.",
+    r"snapshots/.*": "Training keeps snapshots with snapshot_frames, and commands film them (docs/running.md).",
+    r"tags/[^/]+/checkpoint\.npz": "Training keeps it with zoo.keep_tags (docs/zoo.md): ask for frozen/model.json.",
+    r"population/.*": "Training keeps it with record_population (docs/comparing.md).",
+    r"generations/.*": "It comes with generations.mp4: ask for that.",
+    r".*frozen/(saved_model|model\.pb)": "The configuration does not keep this form: add it to freeze.forms.",
+    r".*\.poster\.png": "It comes with its movie: ask for that.",
+    r".*recorded\..*": "This makes it: python -m neurozoo simple_dqn record",
+    r"rollouts/streamlined\..*": "This makes it: python -m neurozoo rollout RUN_DIR --streamlined",
+    r"tensorboard/.*": "Training writes it with training.tensorboard (docs/running.md).",
+}
 
 
 def check_targets(
@@ -30,6 +45,9 @@ def check_targets(
 def _unknown(path: str, products: Collection[str], rules: Collection[str]) -> str:
     if os.sep not in path and (rule := nearest(path, rules)):
         return f"No rule is called {path}; did you mean {rule}?"
+    for pattern, how in _BESIDE.items():
+        if re.fullmatch(rf".*/runs/[^/]+/[^/]+/[^/]+/[^/]+/{pattern}", path):
+            return f"{path} cannot be made by its path. {how}"
     names = sorted({os.path.basename(product) for product in products if "{" not in os.path.basename(product)})
     name = nearest(os.path.basename(path), names)
     guess = ""

@@ -8,6 +8,7 @@ from typing import Literal
 from neurozoo.plan.planned_runs import PlannedRun
 from neurozoo.status.run_files import RunFiles, last_lines
 from neurozoo.status.workflow_files import Job
+from neurozoo.text import duration_text
 from neurozoo.training.heartbeat import LastHeartbeat
 
 State = Literal["failed", "stalled", "running", "queued", "waiting", "done"]
@@ -56,6 +57,8 @@ def state_of_run(files: RunFiles, *, budget: int, now: float) -> tuple[State, st
     if files.has_results and (progress is None or progress >= budget):
         return "done", ""
     new_attempt = job if job is not None and (heartbeat is None or job.time > heartbeat.time) else None
+    if new_attempt is not None and new_attempt.time > now and heartbeat is not None and _is_now(heartbeat, now):
+        new_attempt = None  # the clock was put back while this job was running
     if new_attempt is not None:
         if new_attempt.number is not None:
             return "queued", ""
@@ -73,9 +76,13 @@ def state_of_run(files: RunFiles, *, budget: int, now: float) -> tuple[State, st
     later = [event.time for event in (heartbeat, files.failed) if event is not None]
     if files.submitted is not None and files.submitted.time > max(later, default=0.0):  # deleted jobs count as failed
         return "queued", ""
-    if job is not None and heartbeat is not None and heartbeat.ended == "finished" and now - heartbeat.time < LOST:
+    if job is not None and heartbeat is not None and heartbeat.ended == "finished" and _is_now(heartbeat, now):
         return "running", "finishing"
     return _ended(files)
+
+
+def _is_now(heartbeat: LastHeartbeat, now: float) -> bool:
+    return abs(now - heartbeat.time) < LOST
 
 
 def _alive_or_not(heartbeat: LastHeartbeat, failed: Job | None, now: float) -> tuple[State, str]:
@@ -85,8 +92,10 @@ def _alive_or_not(heartbeat: LastHeartbeat, failed: Job | None, now: float) -> t
         return "failed", f"{who} ended without an error message: {reason}"
     if failed is not None and failed.time > heartbeat.time:
         return "failed", f"{who} ended without an error message and its job failed: it hit a limit or its node was lost"
-    if now - heartbeat.time > LOST:
-        return "stalled", f"{who} has sent no heartbeat for {duration_text(now - heartbeat.time)}"
+    if (age := now - heartbeat.time) > LOST:
+        return "stalled", f"{who} has sent no heartbeat for {duration_text(age)}"
+    if age < -LOST:
+        return "stalled", f"{who} sent its last heartbeat {duration_text(-age)} after now: a clock was ahead"
     if now - heartbeat.facts["last_news"] > NO_NEWS:
         return "stalled", f"no episode has finished for {duration_text(now - heartbeat.facts['last_news'])}"
     return "running", ""
@@ -162,15 +171,3 @@ def _job_number(files: RunFiles, state: State) -> str | None:
     if heartbeat is not None and heartbeat.facts.get("job") and not is_outdated:
         known.append((heartbeat.time, str(heartbeat.facts["job"])))
     return max(known)[1] if known else None
-
-
-def duration_text(seconds: float) -> str:
-    """Formats a duration, such as `3 d 4 h`, `2 h 5 min` or `45 s`."""
-    seconds = max(0, round(seconds))
-    if seconds < 60:
-        return f"{seconds} s"
-    if seconds < 3600:
-        return f"{seconds // 60} min"
-    if seconds < 86400:
-        return f"{seconds // 3600} h {seconds % 3600 // 60} min"
-    return f"{seconds // 86400} d {seconds % 86400 // 3600} h"

@@ -9,8 +9,8 @@ from neurozoo.errors import NeurozooError
 from neurozoo.records.run_log import UNITS
 from neurozoo.status.overview import TAIL, Overview
 from neurozoo.status.run_files import last_lines
-from neurozoo.status.run_state import STATES, RunStatus, duration_text
-from neurozoo.text import aligned
+from neurozoo.status.run_state import STATES, RunStatus
+from neurozoo.text import aligned, duration_text
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

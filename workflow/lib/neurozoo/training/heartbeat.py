@@ -77,7 +77,7 @@ class Heartbeat:
             "ended": None,
             "error": None,
         }
-        self._news = time.time()
+        self._news = self._start
         self._is_written = False
         self._has_begun = threading.Event()
         self._starting = threading.Thread(target=self._beat_while_starting, daemon=True)
@@ -119,7 +119,7 @@ class Heartbeat:
         self._end_start()
         self._progress += progress
         if has_news:
-            self._news = time.time()
+            self._news = time.monotonic()
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + PERIOD
             self._facts |= {"phase": phase, "episodes_done": done, "episodes": total}
@@ -147,11 +147,12 @@ class Heartbeat:
         return None if is_own else heartbeat
 
     def _write(self) -> None:
-        seconds = time.monotonic() - self._start
+        now = time.monotonic()
+        seconds = now - self._start
         progress = {
             "progress": self._progress,
             "progress_per_second": (self._progress - self._progress_before) / max(seconds, 1e-9),
-            "last_news": self._news,
+            "last_news": time.time() - (now - self._news),  # by a clock that may have been set meanwhile
         }
         # The run itself does not need this file: a full disk or a quota must not end it here.
         with contextlib.suppress(OSError, NeurozooError):

@@ -10,13 +10,12 @@ if a file system shows the other's heartbeat late, the earlier training goes on 
 """
 
 import os
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from neurozoo.errors import NeurozooError
-from neurozoo.folders import opened_folder, reached
+from neurozoo.files.times import time_in
 from neurozoo.training.heartbeat import PERIOD, read_heartbeat
 
 PATIENCE = 45.0  # seconds in which the earlier training may still end; Slurm gives a job 30 after SIGTERM
@@ -45,7 +44,7 @@ def wait_for_earlier_training(state_folder: Path, *, check: Callable[[], None]) 
         now = time.monotonic()
         if heartbeat != before:
             before, heard = heartbeat, now
-        if heartbeat.is_alive is None and (now - heard > SILENCE or _file_time(state_folder) - heartbeat.time > OLD):
+        if heartbeat.is_alive is None and (now - heard > SILENCE or time_in(state_folder) / 1e9 - heartbeat.time > OLD):
             return
         if now - begin > PATIENCE:
             raise NeurozooError(
@@ -55,12 +54,3 @@ def wait_for_earlier_training(state_folder: Path, *, check: Callable[[], None]) 
             )
         check()
         time.sleep(POLL)
-
-
-def _file_time(state_folder: Path) -> float:
-    """Returns the time by the clock that times files here, perhaps a server's; 0 if nothing can be written."""
-    try:
-        with opened_folder(state_folder) as folder, tempfile.TemporaryFile(dir=reached(folder)) as probe:
-            return os.fstat(probe.fileno()).st_mtime
-    except OSError:
-        return 0.0

@@ -16,6 +16,7 @@ from neurozoo.algorithms.run_settings import (
 from neurozoo.environments.protocols import get_protocol, output_names
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import get_network
+from neurozoo.networks.chains import Network
 from neurozoo.validation import Number, Pair, Whole
 
 # Those of ale-py's vector environment, of the river crossing task, and of pictures of other environments.
@@ -217,6 +218,13 @@ class DqnSettings(LearnerSettings):
                 f"n_steps {self.n_steps}, but is {self.replay_size:,}. Set it to at least {least * self.num_envs:,}."
             )
 
+    def changes_for(self, game: str, model: str) -> dict[str, object]:
+        """Returns also no dueling head for a network without a layer to halve."""
+        changes = super().changes_for(game, model)
+        if changes:
+            changes["noop_steps"] = None  # those of the protocol before
+        return changes if can_duel(get_network(model)) else changes | {"dueling": False}
+
     def check_game(self, game: str) -> None:
         """Checks also that the replay memory can keep each action in a byte."""
         super().check_game(game)
@@ -240,8 +248,7 @@ class DqnSettings(LearnerSettings):
                 f"{other[0]!r}, which is recurrent, normalised or has a gain. Choose a network such as nature, large "
                 "or small."
             )
-        hidden = network.layers[-2] if len(network.layers) > 1 else None
-        if self.dueling and (hidden is None or hidden.kind != "dense" or hidden.units is None or hidden.units % 2):
+        if self.dueling and not can_duel(network):
             raise NeurozooError(
                 f"A dueling head needs a hidden layer that it can halve, but {network.name!r} has none: set dueling to "
                 "false."
@@ -281,3 +288,9 @@ class DqnSettings(LearnerSettings):
         Not with priorities: these would change earlier if the state was saved between two of these rounds.
         """
         return self.num_envs < self.train_frequency and self.train_repeat == 1 and not self.prioritised
+
+
+def can_duel(network: Network) -> bool:
+    """Returns whether a network has a hidden dense layer that a dueling head can halve."""
+    hidden = network.layers[-2] if len(network.layers) > 1 else None
+    return hidden is not None and hidden.kind == "dense" and hidden.units is not None and hidden.units % 2 == 0

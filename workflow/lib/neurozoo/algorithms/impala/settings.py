@@ -271,6 +271,13 @@ class ImpalaSettings(LearnerSettings):
         steps = self.frames // (frame_skip * self.num_envs * self.learners)
         return Curriculum(max(1, steps), (replace(PHASES[0], end=self.easy_mazes), hard))
 
+    def changes_for(self, game: str, model: str) -> dict[str, object]:
+        """Returns also an objective for the heads of the network."""
+        changes, learns_values = super().changes_for(game, model), get_keras_network(model).head == Q_VALUES
+        if learns_values and self.objective != "pqn":
+            return changes | {"objective": "pqn", "proximal_policy": "acting", "test_actions": "sampled"}
+        return changes if learns_values or self.objective != "pqn" else changes | {"objective": "ppo"}
+
     def check_model(self, model: str) -> None:
         """Checks that the network has the heads that the objective learns, and computes in `dtype`."""
         network = get_keras_network(model)
