@@ -25,7 +25,8 @@ setup: $(VENV)/.$(REQUIREMENTS) $(EXTRAS:%=$(VENV)/.%) ## install the locked pac
 RENEW_OP = test ! -e $(OP) || $(BIN)/python -m neurozoo check-op >/dev/null 2>&1 || { \
   echo "The op was built from other sources; building it again"; $(SNAKEMAKE) --profile profiles/local --quiet all --force -- $(OP); }
 
-# All packages are locked with hashes. The project itself is installed as a link to workflow/lib.
+# All packages are locked with hashes. The project itself is installed as a link to workflow/lib. Each start of Python runs
+# envs/neurozoo.pth, which gives accounts without a home one: Snakemake needs it before it reads anything of the project.
 $(VENV)/.%: envs/requirements-%.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || { \
 	  echo "This is $$($(PYTHON) --version), but Python 3.11 to 3.13 is needed (there is no TensorFlow for later ones yet)." \
@@ -34,6 +35,7 @@ $(VENV)/.%: envs/requirements-%.txt pyproject.toml
 	  echo "The virtual environment could not be created. On Debian and Ubuntu: apt install python3-venv"; rm -rf $(VENV); exit 1; }
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@cp envs/neurozoo.pth "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
 	@touch $@
 
 demo: setup ## run config.yaml, from source to activation movies in some minutes, and open the gallery

@@ -1,6 +1,5 @@
 """What the three commands of this profile know about jobs: one small folder, and one call of qstat for all jobs."""
 
-import getpass
 import json
 import os
 import subprocess
@@ -70,8 +69,8 @@ def qstat(*, age: float = QSTAT_AGE) -> str | None:
             return answer.read_text()
     except OSError:
         pass
-    # -f: with the states of the queues; -ne: only of those that hold a job.
-    run = subprocess.run(["qstat", "-f", "-ne", "-xml", "-u", getpass.getuser()], capture_output=True, text=True)
+    # -f: with the states of the queues; -ne: only of those that hold a job; qstat itself knows who $user is.
+    run = subprocess.run(["qstat", "-f", "-ne", "-xml", "-u", "$user"], capture_output=True, text=True)
     if run.returncode or "</job_info>" not in run.stdout:
         return None
     write(answer, run.stdout)

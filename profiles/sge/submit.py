@@ -22,7 +22,9 @@ from jobs import FOLDER, Listed, exit_code, listed, qstat, read_record, record, 
 
 # What a job inherits. Not all (-V): everybody on the cluster can read a job's variables, and some hold passwords. The
 # script sets them, since a job's shell is a login shell, whose profile sets PATH anew.
-VARIABLES = re.compile(r"PATH|LD_LIBRARY_PATH|LANG|LC_\w+|VIRTUAL_ENV|(CONDA|CUDA|KERAS|TF|XLA|JAX)_\w+")
+VARIABLES = re.compile(
+    r"PATH|LD_LIBRARY_PATH|LANG|LC_\w+|VIRTUAL_ENV|XDG_CACHE_HOME|MPLCONFIGDIR|(CONDA|CUDA|KERAS|TF|XLA|JAX)_\w+"
+)
 
 UNREACHABLE = re.compile("commlib|unable to (contact|send|connect)|can't connect")
 

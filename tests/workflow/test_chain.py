@@ -22,8 +22,10 @@ OPTIONS = ("--profile", "profiles/local", "-p", "--configfile", "config/test.yam
 
 @pytest.fixture(scope="module")
 def chain(tmp_path_factory, ops, copy_project, run_snakemake):
-    """The project after `snakemake --configfile config/test.yaml`."""
-    project = copy_project(tmp_path_factory.mktemp("chain"))
+    """The project after `snakemake --configfile config/test.yaml`, in a folder whose name looks like patterns."""
+    project = tmp_path_factory.mktemp("chain") / "x{grid} a[1]%d"
+    project.mkdir()
+    copy_project(project)
     native = project / "results" / "native"
     native.mkdir(parents=True)
     for name in ("libneurozoo_core.so", "libneurozoo_ops.so", "build.json"):

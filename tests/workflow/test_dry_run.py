@@ -182,6 +182,19 @@ def test_scripts_find_the_library_without_any_environment(project, snakemake):
     assert (project / "results/test/noise/table.f32").stat().st_size == 4 * 5_000_000
 
 
+def test_an_account_that_the_system_does_not_know_gets_a_plan(project):
+    stranger = ["unshare", "--map-user=4242", "--map-group=4242"]
+    if subprocess.run([*stranger, "true"], capture_output=True).returncode:
+        pytest.skip("this machine permits no other user ids")
+    # In .venv, each start of Python runs this line: Snakemake asks for a home before it reads anything of the project.
+    start = (PROJECT / "envs" / "neurozoo.pth").read_text()
+    code = f"{start}import sys; from snakemake.cli import main; main(sys.argv[1:])"
+    environment = {"PATH": os.environ["PATH"], "SLURM_CONF": os.devnull}
+    command = [*stranger, sys.executable, "-c", code, "-n", "--configfile", "config/test.yaml"]
+    run = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True)
+    assert (run.returncode, "This was a dry-run" in run.stdout) == (0, True), run.stderr
+
+
 def test_the_project_serves_as_a_module_of_another_workflow(project, snakemake, tmp_path_factory):
     folder = tmp_path_factory.mktemp("other")
     (folder / "Snakefile").write_text(

@@ -8,6 +8,7 @@ REQUIRED INPUTS:
 A mistake in the configuration stops Snakemake here, before it reads any rule.
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -23,6 +24,15 @@ from neurozoo.networks.catalogue import KERAS_NETWORKS
 from neurozoo.plan.planned_runs import filmed_runs, runs_with_lean, runs_with_levels, runs_with_predictions
 from neurozoo.plan.prepare import check_config_files, prepare
 from neurozoo.plan.products import algo_pattern, figure_formats, planned_products, run_files
+
+# Snakemake takes braces in absolute paths for wildcards: in those of environments, none of which has any, and of locks.
+if set("{}") & set(os.getcwd() + str(workflow.current_basedir)):
+    from snakemake.persistence import file as locks
+    from snakemake.sourcecache import LocalSourceFile
+    from snakemake.utils import listfiles
+
+    LocalSourceFile.format = lambda file, **wildcards: file
+    locks.listfiles = lambda pattern: listfiles(os.path.relpath(pattern))
 
 check_config_files(workflow)
 

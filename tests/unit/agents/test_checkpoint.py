@@ -85,8 +85,9 @@ def test_a_reference_that_no_network_sees_is_refused(tmp_path, reference):
 
 
 def test_a_missing_checkpoint_says_how_to_get_it(tmp_path):
-    with pytest.raises(NeurozooError, match=r"checkpoint\.npz is missing\. Train first"):
-        read_checkpoint(tmp_path / "checkpoint.npz")
+    path = tmp_path / "my $run" / "checkpoint.npz"
+    with pytest.raises(NeurozooError, match=r"my \$run/checkpoint\.npz is missing\. Train first: snakemake .* '/.*'$"):
+        read_checkpoint(path)
     (tmp_path / "archive.npz").touch()
     with pytest.raises(
         NeurozooError, match=r"it has an archive, and no network of its own\. Look at it in archive\.html"

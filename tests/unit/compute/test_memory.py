@@ -20,43 +20,19 @@ def version_2(folder, *values):
     control_group(folder, "memory.max", "memory.current", "inactive_file", values)
 
 
-@pytest.fixture
-def membership(tmp_path):
-    def write(text):
-        path = tmp_path / "cgroup"
-        path.write_text(text)
-        return path
-
-    return write
+def test_the_limit_of_a_control_group_counts_less_what_is_used_without_cached_files(tmp_path):
+    version_2(tmp_path / "limited", 1_000, 700, 50)
+    version_2(tmp_path / "free", "max", 700, 50)
+    version_1(tmp_path / "older", 4_000, 1_000, 500)
+    lefts = [memory._left(tmp_path / name) for name in ("limited", "free", "older", "missing")]
+    assert lefts == [350, None, 3_500, None]
 
 
-def test_the_limit_of_a_control_group_counts_less_what_is_used_without_cached_files(tmp_path, membership):
-    version_2(tmp_path / "user" / "job", 1_000, 700, 50)
-    lefts = memory._left_in_control_groups(membership("0::/user/job\n"), tmp_path)
-    assert lefts == [350]
-
-
-def test_groups_above_limit_those_below(tmp_path, membership):
-    version_2(tmp_path / "user" / "job", "max", 700, 50)
-    version_2(tmp_path / "user", 2_000, 1_900, 0)
-    lefts = memory._left_in_control_groups(membership("0::/user/job\n"), tmp_path)
-    assert lefts == [100]
-
-
-def test_a_container_sees_its_own_group_as_the_top(tmp_path, membership):
-    version_2(tmp_path, 5_000, 1_000, 10)
-    assert memory._left_in_control_groups(membership("0::/docker/abc\n"), tmp_path) == [4_010]
-
-
-def test_version_1_has_other_names_and_its_controllers_side_by_side(tmp_path, membership):
-    version_1(tmp_path / "memory" / "slurm" / "job_7", 4_000, 1_000, 500)
-    version_1(tmp_path / "memory", 9_223_372_036_854_771_712, 9_000, 0)
-    text = "5:devices:/slurm/job_7\n4:memory:/slurm/job_7\n0::/\n"
-    assert min(memory._left_in_control_groups(membership(text), tmp_path)) == 3_500
-
-
-def test_without_control_groups_nothing_limits(tmp_path):
-    assert memory._left_in_control_groups(tmp_path / "missing", tmp_path) == []
+def test_the_tightest_group_decides(tmp_path, monkeypatch):
+    version_2(tmp_path / "job", 5_000, 100, 0)
+    version_2(tmp_path, 2_000, 1_900, 0)
+    monkeypatch.setattr(memory, "control_groups", lambda _: [tmp_path / "job", tmp_path / "missing", tmp_path])
+    assert memory.available_memory() == 100
 
 
 def test_what_is_available_here_is_less_than_what_the_machine_has():

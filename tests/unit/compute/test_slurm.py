@@ -154,6 +154,17 @@ def test_without_qsub_the_profile_sge_is_refused_in_a_sentence(tmp_path, monkeyp
     slurm.check_scheduler("cluster-generic", str(PROJECT / "profiles" / "sge" / "submit.py"))
 
 
+@pytest.mark.parametrize("name", ["a$b", 'a"b', "a`b", "a\\b", "a\nb"])
+def test_folders_that_snakemake_does_not_hand_on_to_jobs_are_refused_in_a_sentence(tmp_path, monkeypatch, name):
+    (tmp_path / "sbatch").symlink_to("/bin/true")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / name)
+    slurm.check_scheduler("local")
+    with pytest.raises(NeurozooError, match=r"^The path of this folder, .*, has a .*\. Move the project"):
+        slurm.check_scheduler("slurm")
+
+
 def test_without_qsub_a_submission_is_refused_in_a_sentence(tmp_path):
     script = tmp_path / "job.sh"
     script.write_text('# properties = {"rule": "train", "output": ["x/y"], "jobid": 1, "threads": 1}\n')

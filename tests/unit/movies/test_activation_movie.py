@@ -143,6 +143,12 @@ def test_a_failing_ffmpeg_is_quoted_and_leaves_the_old_video(tmp_path, monkeypat
     assert os.listdir(folder) == ["x.mp4"]
 
 
+def test_the_name_of_a_movie_is_no_pattern(tmp_path):
+    with video_written_whole(tmp_path / "a%d[1]{x}.mp4", width=64, height=64, fps=60) as show:
+        show(np.zeros((64, 64, 3), np.uint8))
+    assert sorted(os.listdir(tmp_path)) == ["a%d[1]{x}.mp4", "a%d[1]{x}.poster.png"]
+
+
 def test_a_missing_ffmpeg_is_named(tmp_path, monkeypatch):
     import imageio_ffmpeg
 

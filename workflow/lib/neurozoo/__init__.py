@@ -1,6 +1,10 @@
 """Grows agents for Atari and other small worlds, and looks inside them."""
 
 import os
+import sys
+
+from neurozoo.account import complete_account
+from neurozoo.cores import limit_pools
 
 __version__ = "0.1.0"
 
@@ -8,6 +12,9 @@ __version__ = "0.1.0"
 # second turns oneDNN off: frozen models then add in the same order on every processor.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+complete_account()
+if "snakemake.cli" not in sys.modules:  # its jobs get its variables, also on other machines
+    limit_pools()
 
 
 def __getattr__(name: str):

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 from neurozoo import __version__
+from neurozoo.cores import cores
 
 
 def current_commit() -> str | None:
@@ -25,12 +26,12 @@ def provenance() -> dict[str, str | None]:
 
 
 def machine() -> dict[str, object]:
-    """Returns the processor, its cores, the memory, the operating system and the load average."""
+    """Returns the processor, the cores that may be used, the memory, the operating system and the load average."""
     fields = _processor_fields()
     release = ".".join(platform.release().split(".")[:2])
     return {
         "processor": fields[0].get("model name", platform.processor()) if fields else platform.processor(),
-        "cores": os.cpu_count(),
+        "cores": cores(),
         "physical_cores": physical_cores(),
         "memory_gigabytes": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
         "system": f"{platform.system()} {release}, {platform.machine()}, {' '.join(platform.libc_ver())}",
@@ -41,12 +42,12 @@ def machine() -> dict[str, object]:
 def physical_cores() -> int:
     """Returns the number of cores that this process may use. Two hardware threads of one core count once."""
     usable = os.sched_getaffinity(0)
-    cores = {
+    found = {
         (processor.get("physical id", "0"), processor.get("core id", processor["processor"]))
         for processor in _processor_fields()
         if int(processor["processor"]) in usable
     }
-    return len(cores) or len(usable)
+    return min(len(found) or len(usable), cores())
 
 
 def _processor_fields() -> list[dict[str, str]]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -109,9 +110,10 @@ def read_checkpoint(path: str | os.PathLike) -> Checkpoint:
         if Path(path).with_name(FILES["archive"]).exists():
             raise NeurozooError(
                 f"{Path(path).parent} is the run of a search: it has an archive, and no network of its own. Look at it "
-                f"in archive.html: snakemake --cores all {Path(path).with_name('archive.html')}"
+                f"in archive.html: snakemake --cores all {shlex.quote(str(Path(path).with_name('archive.html')))}"
             ) from error
-        raise NeurozooError(f"The checkpoint {path} is missing. Train first: snakemake --cores all {path}") from error
+        command = f"snakemake --cores all {shlex.quote(str(path))}"
+        raise NeurozooError(f"The checkpoint {path} is missing. Train first: {command}") from error
     except FormatError:
         raise
     except Exception as error:  # zipfile and NumPy raise many kinds: SyntaxError, TokenError, zlib.error

@@ -8,6 +8,7 @@ writes such folders.
 import contextlib
 import math
 import os
+import shlex
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -327,7 +328,7 @@ def outdated(run_dir: str | os.PathLike) -> str | None:
     if not record.exists() or not (run_dir / RESULT).exists():
         return None
     scores, result = read_json(record, REMEDY).get("scores"), read_run_result(run_dir)
-    again = f"Freeze it again: python -m neurozoo freeze {run_dir}"
+    again = f"Freeze it again: python -m neurozoo freeze {shlex.quote(str(run_dir))}"
     for name in ("frames", "iteration", "test_score", "validation_score"):
         before, now = scores.get(name) if isinstance(scores, dict) else None, result.get(name)
         if not (isinstance(before, int | float) and isinstance(now, int | float)) or before == now:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from neurozoo.agents.playable_agent import PlayableAgent, read_agent
+from neurozoo.cores import cores
 from neurozoo.environments.episode_seeds import draw_seed
 from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.games import action_names, check_game
@@ -214,7 +215,7 @@ def evaluate_policy(
         ops=ops,
         noise=noise,
         seed=seed,
-        threads=threads or os.cpu_count() or 1,
+        threads=threads or cores(),
         progress=progress,
     )
     return float(np.mean([episode.score for episode in episodes]))

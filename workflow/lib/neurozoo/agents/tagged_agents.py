@@ -5,6 +5,7 @@ from a checkpoint that training kept: the tag's own, a snapshot, or the result.
 """
 
 import os
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -45,7 +46,7 @@ def frozen_tag_folder(run_dir: str | os.PathLike, tag: str) -> Path:
     if tag != FINAL and not (folder / "frozen" / RECORD_FILE).exists():
         raise NeurozooError(
             f"{folder}/frozen should hold the frozen agent, but the tag {tag} of this run has not been frozen yet. "
-            f"Freeze it: python -m neurozoo freeze {run_dir} --tag {tag}"
+            f"Freeze it: python -m neurozoo freeze {shlex.quote(str(run_dir))} --tag {tag}"
         )
     return folder
 

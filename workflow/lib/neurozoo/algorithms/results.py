@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -213,7 +214,8 @@ def read_archive(path: str | os.PathLike) -> dict[str, np.ndarray]:
     except FormatError:
         raise
     except FileNotFoundError as error:
-        raise NeurozooError(f"The archive {path} is missing. Train first: snakemake --cores all {path}") from error
+        command = f"snakemake --cores all {shlex.quote(str(path))}"
+        raise NeurozooError(f"The archive {path} is missing. Train first: {command}") from error
     except Exception as error:  # zipfile and NumPy raise many kinds of errors
         raise NeurozooError(f"The archive {path} is damaged ({type(error).__name__}). Train the run again.") from error
     if missing := [name for name in needed if name not in found]:

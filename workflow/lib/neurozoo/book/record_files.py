@@ -1,5 +1,6 @@
 """Makes the files beside a claim's record: small tables, reports and figures."""
 
+import shlex
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -64,7 +65,7 @@ def make_files(
             if not (folder / CORRECTED).exists():
                 raise LostRunsError(
                     f"{folder} is finished, but has no {CORRECTED}, so the table of archives would leave this run out. "
-                    f"Make it: snakemake --cores all {folder / CORRECTED}"
+                    f"Make it: snakemake --cores all {shlex.quote(str(folder / CORRECTED))}"
                 )
         if ready:
             archive_table(ready, made / "archives.csv", **statistics)

@@ -4,13 +4,13 @@ import argparse
 import contextlib
 import json
 import math
-import os
 import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
+from neurozoo.cores import cores
 from neurozoo.errors import NeurozooError
 from neurozoo.files.yaml import parse_yaml
 from neurozoo.folders import find
@@ -153,7 +153,7 @@ def add_run_dir(command: argparse.ArgumentParser, **choices: Any) -> None:
 SHARED: dict[str, dict[str, Any]] = {
     "ops": {"type": Path, "default": CORE, "help": "op library"},
     "noise": {"type": Path, "default": NOISE, "help": "noise table"},
-    "threads": {"type": positive, "default": os.cpu_count(), "help": "number of threads (default: all cores)"},
+    "threads": {"type": positive, "default": cores(), "help": "number of threads (default: all usable cores)"},
     "seed": {"type": natural, "default": 0, "help": "seed"},
     "set": {
         "action": "append",

@@ -2,12 +2,12 @@
 
 import itertools
 import json
-import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
 
 from neurozoo.cli import arguments as args
+from neurozoo.cores import cores
 from neurozoo.errors import NeurozooError
 
 
@@ -83,7 +83,7 @@ def _bench_batched(options):
     print(claim_gpus(cpu_allowed=True).reason, file=sys.stderr)  # before TensorFlow or JAX see them
     from neurozoo.benchmark.speed import measure_batched
 
-    choices = options.networks or ["large"], options.games or ["frostbite"], options.threads or [os.cpu_count()]
+    choices = options.networks or ["large"], options.games or ["frostbite"], options.threads or [cores()]
     for network, game, threads, slots in itertools.product(*choices, options.slots or [256]):
         given = {"threads": threads, "slots": slots, "seconds": options.seconds}
         speed = measure_batched(network, game, **given, ops=options.ops, noise=options.noise)

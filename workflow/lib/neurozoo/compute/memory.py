@@ -1,10 +1,18 @@
 """Checks free memory and disk space, so that a program that needs more fails at its start, not hours later."""
 
+import contextlib
 import os
 import shutil
 from pathlib import Path
 
+from neurozoo.cores import control_groups
 from neurozoo.errors import NeurozooError
+
+# Limit, use, and the part of the use that the kernel can take back, in control groups of version 2 and of version 1.
+_VERSIONS = (
+    ("memory.max", "memory.current", "inactive_file"),
+    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+)
 
 
 def check_memory(needed: int, folder: str | os.PathLike | None = None, *, purpose: str, remedy: str) -> int:
@@ -29,40 +37,22 @@ def check_memory(needed: int, folder: str | os.PathLike | None = None, *, purpos
 
 
 def available_memory() -> int:
-    """Returns the bytes that this process can still allocate, within the machine and its control groups (cgroups).
-
-    Schedulers and containers set limits with cgroups (version 1 or 2), and the kernel kills a process beyond them.
-    """
+    """Returns the bytes that this process can still allocate; the limits of control groups count, too."""
     with open("/proc/meminfo") as file:
         free = next(int(line.split()[1]) * 1024 for line in file if line.startswith("MemAvailable:"))
-    return max(0, min([free, *_left_in_control_groups(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))]))
+    return max(0, min([free, *(left for group in control_groups("memory") if (left := _left(group)) is not None)]))
 
 
-def _left_in_control_groups(membership: Path, root: Path) -> list[int]:
-    """Returns the bytes left under each memory limit; `membership` is a file like /proc/self/cgroup."""
-    lefts = []
-    for line in membership.read_text().splitlines() if membership.exists() else []:
-        _, controllers, path = line.split(":", 2)
-        if controllers == "":
-            top, names = root, ("memory.max", "memory.current", "inactive_file")
-        elif "memory" in controllers.split(","):
-            top, names = root / "memory", ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
-        else:
-            continue
-        limit, usage, idle = names
-        group = top / path.lstrip("/")
-        # In a container, the process's own group is the top. Outside, each group limits those below it.
-        folders = [folder for folder in (group, *group.parents) if folder.is_relative_to(top)]
-        for folder in folders:
-            try:
-                bound = (folder / limit).read_text().strip()
-                used = int((folder / usage).read_text())
-                cached = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines()).get(idle, 0)
-            except OSError:
-                continue
+def _left(group: Path) -> int | None:
+    """Returns the bytes left under a control group's limit; None if it has none."""
+    for limit, usage, idle in _VERSIONS:
+        with contextlib.suppress(OSError):
+            bound = (group / limit).read_text().strip()
+            used = int((group / usage).read_text())
+            cached = dict(line.split() for line in (group / "memory.stat").read_text().splitlines()).get(idle, 0)
             if bound != "max":
-                lefts.append(int(bound) - used + int(cached))  # the kernel frees cached files first
-    return lefts
+                return int(bound) - used + int(cached)  # the kernel frees cached files first
+    return None
 
 
 def available_disk(folder: str | os.PathLike) -> int:

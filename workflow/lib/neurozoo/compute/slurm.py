@@ -23,10 +23,17 @@ def check_scheduler(executor: str, submit_command: str | None = None) -> None:
     """
     command = {"slurm": "sbatch", "sge": "qsub"}
     profile = "sge" if executor == "cluster-generic" and str(submit_command).endswith(GRID_ENGINE) else executor
-    if profile in command and shutil.which(command[profile]) is None:
+    if profile not in command:
+        return
+    if shutil.which(command[profile]) is None:
         raise NeurozooError(
             f"--profile {profile} submits jobs with {command[profile]}, but this machine has none in its PATH. Start "
             "Snakemake on a login node of the cluster, or take --profile local."
+        )
+    if letter := re.search(r'["$`\\\n]', os.getcwd()):
+        raise NeurozooError(
+            f"The path of this folder, {os.getcwd()!r}, has a {letter[0]!r}, which does not reach jobs as it is. Move "
+            "the project, or take --profile local."
         )
 
 
@@ -85,7 +92,8 @@ def _jobs(folder: str | os.PathLike, has_to_answer: bool) -> list[tuple[str, str
         )
     found = []
     for line in answer.stdout.splitlines():
-        job, name, place = line.split("|", 2)
+        job, _, rest = line.partition("|")  # a folder's name may have several lines
+        name, _, place = rest.partition("|")
         if (match := _NAME.fullmatch(name)) and Path(place).resolve() == Path(folder).resolve():
             found.append((job, match[1], int(match[2])))
     return found

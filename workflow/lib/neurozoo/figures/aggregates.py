@@ -4,6 +4,7 @@ Source: Agarwal et al. 2021, arXiv:2108.13264.
 """
 
 import os
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -199,7 +200,7 @@ def _read_rows(
     path: str | os.PathLike, *, needs: Sequence[str], names: Sequence[str]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Reads the rows over all games, and those of one game."""
-    remedy = f"Delete it and make it again: snakemake {path}"
+    remedy = f"Delete it and make it again: snakemake --cores all {shlex.quote(str(path))}"
     names = ("protocol", *names)
     table = read_csv_table(path, numbers=needs, texts=("algo", "model", "game"), more_texts=names, remedy=remedy)
     table = table.assign(**{name: table[name].fillna("") if name in table else "" for name in names})

@@ -1,7 +1,6 @@
 """Finds the movies, pictures and other files of a folder, and describes them with their titles and sizes."""
 
 import contextlib
-import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,6 +9,7 @@ from PIL import Image
 
 from neurozoo.agents.frozen import RECORD_FILE, open_frozen
 from neurozoo.agents.tags import FINAL
+from neurozoo.cores import cores
 from neurozoo.environments.games import world_of
 from neurozoo.errors import NeurozooError
 from neurozoo.files import open_file
@@ -84,7 +84,7 @@ class MediaReader:
                 find_poster(path, read_video(path), self._posters(path)[0])
 
         paths = [path for path in self._missing.find(self._results, *patterns) if path.is_file()]
-        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        with ThreadPoolExecutor(cores()) as pool:
             list(pool.map(draw, paths))
 
     def _posters(self, movie: Path) -> tuple[Path, Path]:

@@ -129,7 +129,7 @@ def draw_poster(movie: str | os.PathLike, output: str | os.PathLike, *, seconds:
     with written_whole(output, is_durable=False) as temporary:
         command = [ffmpeg_path(), "-y", "-v", "error", "-xerror", "-threads", "1", "-ss", f"{seconds:.3f}"]
         with movie_input(movie) as source:
-            command += [*source, "-frames:v", "1", os.fspath(temporary)]
+            command += [*source, "-frames:v", "1", "-update", "1", os.fspath(temporary)]  # %d in a name is no number
             answer = subprocess.run(command, capture_output=True, text=True, errors="replace")
         if answer.returncode != 0 or not temporary.stat().st_size:
             said = (answer.stderr.strip().splitlines() or ["ffmpeg said nothing"])[-1]

@@ -1,9 +1,9 @@
 """Fills the folder of a container image with the op, its sources and a description: `envs/Dockerfile` runs it."""
 
 import argparse
-import os
 from pathlib import Path
 
+from neurozoo.cores import cores
 from neurozoo.native.build import ALE_VERSION, build_native_op, fetch_ale
 from neurozoo.native.image import describe_image
 
@@ -23,7 +23,7 @@ if __name__ == "__main__":
         options.folder,
         build_dir=Path("build"),
         march=options.march,
-        jobs=len(os.sched_getaffinity(0)),
+        jobs=cores(),
         log=log,
     )
     describe_image(options.folder, commit=options.commit, requirements=options.requirements)

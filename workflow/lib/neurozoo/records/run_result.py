@@ -5,6 +5,7 @@ It names the kind of the result, its scores, and its files with their hashes.
 
 import math
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import NoneType
@@ -60,7 +61,7 @@ def read_run_result(run_dir: str | os.PathLike) -> dict[str, object]:
     path = Path(run_dir, FILE)
     if not path.exists():
         raise NeurozooError(f"{path} is missing, which describes the result. Train the run, or copy all its files.")
-    found = read_json(path, f"Delete it and make it again: snakemake --cores all {path}")
+    found = read_json(path, f"Delete it and make it again: snakemake --cores all {shlex.quote(str(path))}")
     check_format(found, path)
     return _checked(path, found)
 

@@ -1,6 +1,7 @@
 """Continues a run with its recorded settings."""
 
 import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -57,7 +58,7 @@ def resume(
     if algo == IMPORTED:
         raise NeurozooError(
             f"{run_dir} was imported, so there is no training to continue. Record how it plays: "
-            f"python -m neurozoo rollout {run_dir}"
+            f"python -m neurozoo rollout {shlex.quote(str(run_dir))}"
         )
     spec = get_algorithm(algo)
     if not has_state:
