@@ -1,6 +1,9 @@
 """Grows agents for Atari and other small worlds, and looks inside them."""
 
 import os
+import sys
+
+from neurozoo.signals import end_quietly
 
 __version__ = "0.1.0"
 
@@ -8,6 +11,11 @@ __version__ = "0.1.0"
 # second turns oneDNN off: frozen models then add in the same order on every processor.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+
+# Programs of the project, from their first moment: `python -m neurozoo...`, and scripts that Snakemake starts.
+_is_module = sys.argv[:1] == ["-m"] and any(word.partition(".")[0] == "neurozoo" for word in sys.orig_argv)
+if _is_module or type(getattr(sys.modules["__main__"], "snakemake", None)).__name__ == "Snakemake":
+    end_quietly()
 
 
 def __getattr__(name: str):
