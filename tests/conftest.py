@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -15,6 +16,10 @@ from pathlib import Path
 import pytest
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+# What shells ignore for commands in the background, and `nohup`, would be ignored in all processes that tests start.
+for ignored in (signal.SIGINT, signal.SIGHUP):
+    if signal.getsignal(ignored) is signal.SIG_IGN:
+        signal.signal(ignored, lambda *_: None)
 
 ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = ROOT / "workflow" / "lib"

@@ -1,6 +1,11 @@
 #!/usr/bin/env python3
 """Deletes jobs of Grid Engine. Snakemake kills this command after two seconds; qdel itself goes on."""
 
+import signal
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C changes nothing
+
 import subprocess
 import sys
 

@@ -5,6 +5,11 @@ What the job's script noted down decides; qstat only says whether a job without 
 answer is `running`, since Snakemake ends the whole workflow when this command fails.
 """
 
+import signal
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for Snakemake, which wants an answer
+
 import os
 import subprocess
 import sys

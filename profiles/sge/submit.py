@@ -5,6 +5,11 @@ A job of an earlier Snakemake (killed, or its terminal closed) that still makes 
 of being submitted twice: two trainings must never write into one folder.
 """
 
+import signal
+
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # without a traceback
+
 import hashlib
 import json
 import math
@@ -111,7 +116,7 @@ def wrapped(script: str, token: str, *, warn_after: int = 0) -> str:
     exports = "\n".join(f"export {name}={shlex.quote(os.environ[name])}" for name in inherited)
     timer = f"( read -rt {warn_after} <> <(:); kill -USR1 -- -$$ ) & timer=$!" if warn_after else "timer="
     return f"""#!/bin/bash
-trap '' USR1 USR2
+trap '' USR1 USR2 XCPU
 {exports}
 export NEUROZOO_AGAIN="$PWD/{FOLDER}/{token}.again"
 {timer}
@@ -178,15 +183,14 @@ def submitted(command: list[str], script: str) -> str:
         time.sleep(10)
 
 
-def main() -> None:
-    """Submits the job script whose path is the last argument."""
+def main() -> str:
+    """Submits the job script whose path is the last argument; returns the job's id."""
     script = Path(sys.argv[-1]).read_text()
     properties = read_properties(script)
     claim = FOLDER / f"{digest(properties.get('output') or properties.get('jobid'))}.claim"
     recipe = digest([properties.get(key) for key in ("rule", "input", "output", "params", "threads")])
     if job := taken_over(claim, recipe):
-        print(job)
-        return
+        return job
     token, name, log = uuid.uuid4().hex[:12], name_of(properties), log_of(properties)
     FOLDER.mkdir(parents=True, exist_ok=True)
     Path(log).parent.mkdir(parents=True, exist_ok=True)
@@ -203,8 +207,17 @@ def main() -> None:
     facts = {"token": token, "time": time.time(), "name": name, "log": log.replace("$JOB_ID", job)}
     write(record(job), json.dumps({**facts, "output": properties.get("output")}))
     write(claim, json.dumps({"job": job, "recipe": recipe}))
-    print(job)
+    return job
 
 
 if __name__ == "__main__":
-    main()
+    # After Ctrl-C, Snakemake never learns of a job that qsub has begun to take: the child deletes it.
+    parent = os.getpid()
+    if child := os.fork():
+        sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    os.setsid()
+    job = main()
+    if os.getppid() == parent:
+        print(job)
+    else:
+        subprocess.run(["qdel", job], capture_output=True)

@@ -1,5 +1,6 @@
 import importlib
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -191,7 +192,8 @@ def test_exit_codes_that_mean_something_to_grid_engine_become_1_outside_and_stay
 def test_the_warning_signal_passes_by_the_shell_around_the_program(submit, jobs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     jobs.FOLDER.mkdir(parents=True)
-    run = subprocess.run(["bash"], input=submit.wrapped("kill -USR1 $$; kill -USR2 $$; exit 3", "abc"), text=True)
+    script = submit.wrapped("kill -USR1 $$; kill -USR2 $$; kill -XCPU $$; exit 3", "abc")
+    run = subprocess.run(["bash"], input=script, text=True)
     assert run.returncode == 3
 
 
@@ -223,3 +225,26 @@ def test_a_job_is_warned_before_its_time_is_up_and_nothing_is_left_of_the_clock(
     script = submit.wrapped("exit 0", "abc", warn_after=5000)
     run = run_alone(script)
     assert (run.returncode, run.stdout) == (0, "")  # with the output closed, which the clock would have kept open
+
+
+def test_ctrl_c_during_a_submission_leaves_no_job_in_the_queue(tmp_path, wait_until):
+    commands = {"qsub": "touch begun; read end < may_end; echo 77", "qdel": 'echo "$@" > deleted', "qstat": "exit 1"}
+    for name, words in commands.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{words}\n")
+        (tmp_path / name).chmod(0o755)
+    os.mkfifo(tmp_path / "may_end")
+    (tmp_path / "job.sh").write_text('# properties = {"rule": "train", "output": ["x/y"], "jobid": 1, "threads": 1}\n')
+    process = subprocess.Popen(
+        [sys.executable, PROFILE / "submit.py", "job.sh"],
+        cwd=tmp_path,
+        env={"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    wait_until((tmp_path / "begun").exists)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    assert process.wait() == -signal.SIGINT
+    (tmp_path / "may_end").write_text("\n")
+    wait_until(lambda: (tmp_path / "deleted").exists() and (tmp_path / "deleted").read_text() == "77\n")
+    assert process.stdout.read() == b""

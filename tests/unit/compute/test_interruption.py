@@ -3,7 +3,8 @@ import signal
 import threading
 
 import pytest
-from neurozoo.compute.interruption import SIGNALS, Interrupted, Interruption
+from neurozoo.compute.interruption import Interrupted, Interruption
+from neurozoo.signals import OF_TERMINALS, SIGNALS
 
 
 @pytest.mark.parametrize("number", SIGNALS)
@@ -20,6 +21,16 @@ def test_afterwards_signals_do_what_they_did_before():
     with pytest.raises(ValueError, match="inside"), Interruption():
         raise ValueError("inside")
     assert [signal.getsignal(number) for number in SIGNALS] == before
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_only_signals_of_terminals_stay_ignored_as_in_the_background_of_a_shell(number):
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        with Interruption():
+            assert (signal.getsignal(number) is signal.SIG_IGN) == (number in OF_TERMINALS)
+    finally:
+        signal.signal(number, before)
 
 
 def test_outside_of_the_main_thread_it_does_nothing():
@@ -44,6 +55,8 @@ def test_outside_of_the_main_thread_it_does_nothing():
         ([signal.SIGUSR2, signal.SIGUSR1], True),
         ([signal.SIGTERM], False),
         ([signal.SIGINT], False),
+        ([signal.SIGHUP], False),
+        ([signal.SIGXCPU], False),
         ([signal.SIGUSR1, signal.SIGTERM], False),
         ([signal.SIGTERM, signal.SIGUSR1], False),
     ],

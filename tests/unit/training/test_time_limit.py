@@ -1,6 +1,8 @@
 """A training that real signals cut into slices, and that is started again as a job script would do it."""
 
+import json
 import os
+import pty
 import random
 import signal
 import subprocess
@@ -8,7 +10,7 @@ import sys
 import time
 
 import pytest
-from neurozoo.compute.interruption import TIME_IS_UP
+from neurozoo.signals import FOR_GOOD, OF_SCHEDULERS
 from training_processes import PATIENCE, assert_same_results, wait_for_news
 
 
@@ -39,7 +41,7 @@ def test_a_run_goes_on_slice_after_slice_and_ends_the_same(runner, uninterrupted
     assert_same_results(run_dir, uninterrupted)
 
 
-@pytest.mark.parametrize("number", TIME_IS_UP)
+@pytest.mark.parametrize("number", OF_SCHEDULERS)
 def test_a_training_that_has_just_finished_does_not_fail_when_its_time_is_up(number):
     lines = [
         "import os",
@@ -54,8 +56,8 @@ def test_a_training_that_has_just_finished_does_not_fail_when_its_time_is_up(num
     assert subprocess.run([sys.executable, "-c", "\n".join(lines)]).returncode == 0
 
 
-@pytest.mark.long(seconds=4)
-@pytest.mark.parametrize("numbers", [[signal.SIGTERM], [signal.SIGINT], [signal.SIGUSR1, signal.SIGTERM]])
+@pytest.mark.long(seconds=6)
+@pytest.mark.parametrize("numbers", [*([number] for number in FOR_GOOD), [signal.SIGUSR1, signal.SIGTERM]], ids=str)
 def test_a_run_that_is_stopped_for_good_is_not_started_again(runner, uninterrupted, tmp_path, again, numbers):
     again.parent.mkdir()
     again.write_text("again\n")  # left by an earlier slice
@@ -69,6 +71,18 @@ def test_a_run_that_is_stopped_for_good_is_not_started_again(runner, uninterrupt
     assert not again.exists()
     runner.finish(tmp_path / "run")
     assert_same_results(tmp_path / "run", uninterrupted)
+
+
+def test_a_run_whose_terminal_is_lost_is_saved(runner, tmp_path):
+    terminal, end = pty.openpty()
+    process = runner.start_on_terminal(tmp_path / "run", os.ttyname(end), settings={"frames": 4_000_000})
+    os.close(end)
+    wait_for_news(tmp_path / "run", process)
+    os.close(terminal)
+    process.join(timeout=PATIENCE)
+    assert process.exitcode == 1
+    assert "Stopped by SIGHUP; the state is saved." in (tmp_path / "run" / "train.log").read_text()
+    assert json.loads((tmp_path / "run" / "state" / "process.json").read_text())["ended"] == "stopped"
 
 
 def test_a_run_that_fails_is_not_started_again(runner, tmp_path, again):

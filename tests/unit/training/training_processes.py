@@ -105,6 +105,13 @@ def call_script(error_file: str, variables: dict[str, str], **arguments: object)
     runpy.run_path(str(TRAIN_SCRIPT), init_globals={"snakemake": job})
 
 
+def call_on_terminal(error_file: str, **arguments: object) -> None:
+    """Trains as the first process of a terminal, such as one that `ssh` starts."""
+    os.setsid()
+    os.open(error_file, os.O_RDWR)  # becomes the terminal of this process
+    call(error_file, **arguments)
+
+
 def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -220,6 +227,9 @@ class Runner:
 
     def start_script(self, run_dir, *, variables=None, **changes):
         return self._start(call_script, variables=variables or {}, **self.arguments(run_dir, **changes))
+
+    def start_on_terminal(self, run_dir, path, **changes):
+        return self._start(call_on_terminal, error_file=path, **self.arguments(run_dir, terminal="bar", **changes))
 
     def _start(self, target, **arguments):
         process = self.context.Process(target=target, kwargs={"error_file": str(self.folder / "stderr")} | arguments)

@@ -1,17 +1,14 @@
 """The command line: `python -m neurozoo` calls the functions behind the Snakemake rules."""
 
 import os
-import signal
 import sys
 
 # `python -m` looks for modules in the working directory first. A results folder from elsewhere must not bring its own.
 if __name__ == "__main__" and not sys.flags.safe_path and sys.path[0] in ("", os.getcwd()):
     del sys.path[0]
-# Ctrl-C while modules are imported ends without a traceback; commands in the background of a script ignore it.
-if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 import argparse
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -54,11 +51,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         SystemExit: Status 2 after a slip on the command line, 1 after another error that the user can fix. Standard
             error then shows one sentence.
     """
-    options, unknown = build_parser().parse_known_args(arguments)
-    if unknown:
-        options.parser.error(f"unrecognized arguments: {' '.join(unknown)}")  # names the command's own --help
-    _guard_named(options)
     with plain_errors():
+        options, unknown = build_parser().parse_known_args(arguments)
+        if unknown:
+            options.parser.error(f"unrecognized arguments: {' '.join(unknown)}")  # names the command's own --help
+        _guard_named(options)
         check_run_dirs(options)
         options.command(options)
 
@@ -87,13 +84,6 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
+    with contextlib.suppress(BrokenPipeError):  # `| head` has read enough
         main()
         sys.stdout.flush()
-    except KeyboardInterrupt:  # commands that write say so themselves, and leave nothing half written
-        print("neurozoo: stopped", file=sys.stderr)
-        sys.exit(128 + signal.SIGINT)
-    except BrokenPipeError:  # `| head` has read enough; Python would complain again when it flushes at its end
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

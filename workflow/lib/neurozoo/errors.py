@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Iterable, Iterator
 
 from neurozoo.folders import open_descriptor
+from neurozoo.signals import Stopped
 
 _LONGEST = 80  # characters of a name in a message
 _MANY_NAMES, _NEIGHBOURS = 40, 4  # names, of which an error lists so many on each side of the similar one
@@ -156,7 +157,7 @@ def needing(extra: str, purpose: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def plain_errors(log: str | os.PathLike | None = None) -> Iterator[None]:
-    """Ends a program with one sentence instead of a traceback if the user can fix the error.
+    """Ends a program with one sentence instead of a traceback if the user can fix the error, or a signal stops it.
 
     Args:
         log: Optional file to which the sentence is appended, too, or the traceback of an unexpected error.
@@ -164,6 +165,7 @@ def plain_errors(log: str | os.PathLike | None = None) -> Iterator[None]:
     Raises:
         SystemExit: Status 1, after the message of a `NeurozooError` was written to standard error. What the system
             refuses (`OSError`) is such an error, too, if a file is known.
+        Stopped: A signal came; after the sentence.
     """
     try:
         try:
@@ -173,12 +175,21 @@ def plain_errors(log: str | os.PathLike | None = None) -> Iterator[None]:
         except OSError as error:
             raise explained(error) from error
     except NeurozooError as error:
-        print(f"neurozoo: {error}", file=sys.stderr, flush=True)
-        _append(log, f"neurozoo: {error}\n")
+        _say(f"neurozoo: {error}\n", log)
         raise SystemExit(1) from None
+    except Stopped as stop:
+        _say(f"neurozoo: {stop}\n", log)
+        raise
     except Exception:
         _append(log, traceback.format_exc())
         raise
+
+
+def _say(sentence: str, log: str | os.PathLike | None) -> None:
+    _append(log, sentence)
+    with contextlib.suppress(OSError):  # the terminal may be gone
+        sys.stderr.write(sentence)
+        sys.stderr.flush()
 
 
 def _append(log: str | os.PathLike | None, text: str) -> None:

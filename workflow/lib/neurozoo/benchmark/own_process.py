@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -10,10 +11,23 @@ from neurozoo.benchmark.speed import Workload, measure_speed
 
 
 def in_own_process(function: Callable, *arguments: object, one_core: bool = False, **named: object):
-    """Calls a function of a module in a new Python process that sees no GPUs, and perhaps only one core."""
+    """Calls a function of a module in a new Python process that sees no GPUs, and perhaps only one core.
+
+    It never hears of Ctrl-C, and ends with this one.
+    """
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context, initializer=_prepare, initargs=(one_core,)) as pool:
-        return pool.submit(function, *arguments, **named).result()
+        try:
+            before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which a new process inherits
+            try:
+                answer = pool.submit(function, *arguments, **named)
+            finally:
+                signal.signal(signal.SIGINT, before)
+            return answer.result()
+        except BaseException:
+            for process in multiprocessing.active_children():
+                process.kill()
+            raise
 
 
 def _prepare(one_core: bool) -> None:

@@ -83,9 +83,19 @@ class Side:
         self.name = name
         environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3"}
         self._process: Any = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+            start_new_session=True,  # Ctrl-C goes to this process only, which ends the other
         )
-        self._read()
+        try:
+            self._read()
+        except BaseException:
+            self._process.terminate()
+            self.close()
+            raise
 
     def ask(self, steps: int) -> dict:
         """Lets it make a number of steps, and returns its answer."""

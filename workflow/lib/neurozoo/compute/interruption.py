@@ -1,4 +1,4 @@
-"""Handles the signals that ask a run to stop."""
+"""Lets a run save its state when a signal asks it to stop."""
 
 import signal
 import threading
@@ -6,10 +6,7 @@ from types import FrameType
 from typing import Any
 
 from neurozoo.errors import NeurozooError
-
-TIME_IS_UP = (signal.SIGUSR1, signal.SIGUSR2)  # Grid Engine and Slurm send these before a job's time limit
-FOR_GOOD = (signal.SIGTERM, signal.SIGINT)
-SIGNALS = (*FOR_GOOD, *TIME_IS_UP)
+from neurozoo.signals import FOR_GOOD, OF_TERMINALS, SIGNALS, TIME_IS_UP
 
 
 class Interrupted(NeurozooError):
@@ -28,8 +25,9 @@ class Interrupted(NeurozooError):
 class Interruption:
     """Notes a signal instead of dying from it, so that a run can save its state first. Use as a context manager.
 
-    SIGUSR1 and SIGUSR2 announce a job's time limit (Grid Engine, Slurm); SIGTERM and SIGINT end a run for good. Outside
-    of the main thread it does nothing, because Python delivers signals only there.
+    `TIME_IS_UP` announces a job's time limit (Grid Engine, Slurm); `FOR_GOOD` ends a run for good. A run that ignores
+    signals of terminals, as with `nohup`, goes on ignoring them. Outside of the main thread it does nothing, because
+    Python delivers signals only there.
     """
 
     def __init__(self) -> None:
@@ -43,11 +41,10 @@ class Interruption:
             Interrupted: A signal came.
         """
         if self._came:
-            for_good = [number for number in self._came if number in FOR_GOOD]
+            number = next((number for number in self._came if number in FOR_GOOD), self._came[0])
             raise Interrupted(
-                f"Stopped by {(for_good or self._came)[0].name}; the state is saved. Start the same command again to "
-                "continue.",
-                is_end_of_slice=not for_good,
+                f"Stopped by {number.name}; the state is saved. Start the same command again to continue.",
+                is_end_of_slice=number in TIME_IS_UP,
             )
 
     def _note(self, number: int, _frame: FrameType | None) -> None:
@@ -55,7 +52,9 @@ class Interruption:
 
     def __enter__(self) -> "Interruption":
         if threading.current_thread() is threading.main_thread():
-            self._before = {number: signal.signal(number, self._note) for number in SIGNALS}
+            for number in SIGNALS:
+                if number not in OF_TERMINALS or signal.getsignal(number) is not signal.SIG_IGN:
+                    self._before[number] = signal.signal(number, self._note)
         return self
 
     def __exit__(self, *_: object) -> None:

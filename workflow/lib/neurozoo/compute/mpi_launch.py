@@ -1,6 +1,7 @@
 """Starts the processes of a run with MPI, passes signals on, and says which of them was lost."""
 
 import collections
+import contextlib
 import ctypes
 import os
 import re
@@ -206,8 +207,9 @@ def _pass_on(process: "subprocess.Popen[str]", lines: "collections.deque[str]") 
         if line.startswith("-" * 20):
             is_of_launcher = not is_of_launcher
         elif not is_of_launcher and not line.startswith(("neurozoo: ", "prterun ", "mpirun ", "srun: ")):
-            sys.stderr.write(line)
-            sys.stderr.flush()
+            with contextlib.suppress(OSError):  # the terminal may be gone, but the processes go on
+                sys.stderr.write(line)
+                sys.stderr.flush()
 
 
 def _die_with_parent() -> None:

@@ -7,10 +7,11 @@ import subprocess
 import threading
 from collections.abc import Iterator
 
-from neurozoo.compute.interruption import TIME_IS_UP, Interrupted
+from neurozoo.compute.interruption import Interrupted
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_text
 from neurozoo.folders import delete
+from neurozoo.signals import OF_SCHEDULERS
 
 VARIABLE = "NEUROZOO_AGAIN"  # path of the file in which the job script looks for the word
 WORD = "again"
@@ -22,14 +23,14 @@ def time_slice() -> Iterator[None]:
     """Asks for the same job to be started again if a training inside ends at the job's time limit.
 
     The scheduler then starts the next slice, and a run can have any number of slices without using Snakemake's retries.
-    A training that was stopped for good, or that failed, is not started again. Until the process is over, a signal of
-    the time limit that comes outside of a training is ignored, so that a job that has just finished does not fail.
+    A training that was stopped for good, or that failed, is not started again. Until the process is over, a scheduler's
+    warning that comes outside of a training is ignored, so that a job that has just finished does not fail.
 
     Raises:
         NeurozooError: The error from inside, also if the scheduler could not be asked.
     """
     if threading.current_thread() is threading.main_thread():  # Python sets handlers only there
-        for number in TIME_IS_UP:
+        for number in OF_SCHEDULERS:
             signal.signal(number, signal.SIG_IGN)
     if path := os.environ.get(VARIABLE):
         delete(path)  # left by an earlier slice

@@ -15,7 +15,6 @@ from typing import Any
 
 from neurozoo.agents.tags import parse_tag
 from neurozoo.algorithms.spec import Need
-from neurozoo.compute.interruption import TIME_IS_UP
 from neurozoo.compute.slurm import check_scheduler, end_leftover_jobs
 from neurozoo.errors import plain_errors
 from neurozoo.files.times import time_in
@@ -61,6 +60,7 @@ from neurozoo.plan.run_targets import check_run_targets, runs_of_targets
 from neurozoo.plan.targets import check_targets
 from neurozoo.plan.tried_environments import try_environments
 from neurozoo.records.kept_result import keep_result
+from neurozoo.signals import OF_SCHEDULERS, hang_up
 
 Wildcards = Any  # Snakemake's; anything that `dict` takes
 
@@ -101,10 +101,12 @@ def prepare(
     Raises:
         SystemExit: There is a mistake; after a sentence, around which Snakemake would put tracebacks.
     """
-    # Signals before a time limit go to all processes of a job: training handles them, and Snakemake must survive them.
+    # Warnings go to all processes of a job: training handles them, and Snakemake must survive them.
     if threading.current_thread() is threading.main_thread():
-        for number in TIME_IS_UP:
+        for number in OF_SCHEDULERS:
             signal.signal(number, signal.SIG_IGN)
+        if workflow.is_main_process and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+            signal.signal(signal.SIGHUP, hang_up)
     notify = notify if workflow.is_main_process else lambda sentence: None  # not again in every job
     with _sentences(workflow):
         check_image()
@@ -215,6 +217,8 @@ class Plan:
         A killed Snakemake leaves jobs behind. `--touch` gets along only with results whose files belong together.
         """
         executor = self._workflow.executor_plugin.name
+        if not self._workflow.local_exec and signal.getsignal(signal.SIGHUP) is hang_up:
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # jobs in a queue go on without a terminal
         check_folders(self._folders())
         set_to_now(self._from_the_future, time_in(self._results))
         if executor == "touch":

@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from neurozoo.compute.interruption import TIME_IS_UP, Interrupted
+from neurozoo.compute.interruption import Interrupted
 from neurozoo.compute.mpi import Ranks, patience_of
 from neurozoo.compute.mpi_launch import STOPPED
 from neurozoo.errors import NeurozooError, plain_errors
+from neurozoo.signals import OF_SCHEDULERS, OF_TERMINALS, SIGNALS
 from neurozoo.training.context import make_context
 from neurozoo.training.loop import train
 from neurozoo.training.ranks import follow
@@ -27,7 +28,7 @@ def run_rank(job: Mapping[str, Any], ranks: Ranks) -> int:
         if ranks.is_leader:
             train(context, **job["shown"])
         else:
-            for number in (*TIME_IS_UP, signal.SIGINT):
+            for number in (*OF_SCHEDULERS, *OF_TERMINALS):
                 signal.signal(number, signal.SIG_IGN)  # rank 0 says when the run stops
             follow(context)
         return 0
@@ -45,8 +46,8 @@ def run_rank(job: Mapping[str, Any], ranks: Ranks) -> int:
 
 
 if __name__ == "__main__":
-    for number in TIME_IS_UP:  # until the loop handles them
-        signal.signal(number, signal.SIG_IGN)
+    for number in SIGNALS:  # until the loop handles them; the launcher says which signal has ended a rank
+        signal.signal(number, signal.SIG_IGN if number in OF_SCHEDULERS else signal.SIG_DFL)
     with plain_errors():
         joined = Ranks(patience=patience_of(os.environ))
     sys.exit(run_rank(json.loads(sys.argv[1]), joined))

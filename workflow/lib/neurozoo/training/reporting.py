@@ -27,6 +27,21 @@ LINES = 10  # on the terminal for a whole run
 LINE_PERIOD = 60.0  # seconds after which there is one in any case
 
 
+class _Screen:
+    """Standard error as long as somebody reads it: a run goes on without its terminal."""
+
+    def write(self, text: str) -> None:
+        with contextlib.suppress(OSError):
+            sys.stderr.write(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            sys.stderr.flush()
+
+    def __getattr__(self, name: str) -> Any:  # tqdm asks how wide it is, and what it can show
+        return getattr(sys.stderr, name)
+
+
 class RunReporter:
     """Writes a run's text log twice: in `state/`, where it survives, and where users look for it.
 
@@ -65,6 +80,7 @@ class RunReporter:
         self._report_name = report_name
         self._fields = fields
         self._unit = unit
+        self._screen = _Screen()
         self._echoes_log = terminal == "log"
         shows_bar = terminal == "bar" and sys.stderr.isatty()
         self._echoes_lines = terminal != "log" and not shows_bar
@@ -76,6 +92,7 @@ class RunReporter:
             unit_scale=True,
             disable=not shows_bar,
             dynamic_ncols=True,
+            file=self._screen,
         )
         self._next_progress = time.monotonic() + PROGRESS_PERIOD
         self._next_line = (-math.inf, -math.inf)  # share of the budget and time of the next line
@@ -88,7 +105,7 @@ class RunReporter:
         """Writes one message, on standard error, too."""
         self.say(message)
         if not self._echoes_log:
-            self._bar.write(f"{self._title}: {message}", file=sys.stderr)
+            self._bar.write(f"{self._title}: {message}", file=self._screen)
 
     def report(self, record: Mapping, report: Report) -> None:
         """Writes a report as a table in the published layout, then its notes.
@@ -106,7 +123,7 @@ class RunReporter:
         share = min(report.progress / self._bar.total, 1.0)
         if self._echoes_lines and (share >= min(self._next_line[0], 1.0) or time.monotonic() >= self._next_line[1]):
             self._next_line = ((int(LINES * share) + 1) / LINES, time.monotonic() + LINE_PERIOD)
-            print(f"{self._title}: {share:4.0%}, {summary}", file=sys.stderr, flush=True)
+            print(f"{self._title}: {share:4.0%}, {summary}", file=self._screen, flush=True)
 
     def say_speed(self, record: Mapping, *, clock: Clock, progress: int, left: float) -> None:
         """Writes how fast the run is and how long it will still take.
@@ -150,7 +167,7 @@ class RunReporter:
             except OSError as error:
                 raise explained(error, file.name) from error
         if self._echoes_log:
-            print(text, end="", file=sys.stderr, flush=True)
+            print(text, end="", file=self._screen, flush=True)
 
     def close(self) -> None:
         """Closes the progress bar and the files."""
