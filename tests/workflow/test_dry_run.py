@@ -176,9 +176,12 @@ def test_what_is_made_of_files_from_the_future_stays(project, snakemake):
     assert "Nothing to be done" in snakemake("-n", *options).stdout
 
 
-def test_scripts_find_the_library_without_any_environment(project, snakemake):
+def test_scripts_find_the_library_of_their_own_project_without_any_environment(project, snakemake):
+    with open(project / "workflow/lib/neurozoo/genomes/noise_table.py", "a") as module:
+        module.write('import sys; print("own library:", sys.argv[0])')
     run = snakemake("results/test/noise/table.f32", "--cores", "1", "--configfile", "config/test.yaml")
     assert run.returncode == 0, run.stdout
+    assert re.search(r"^own library: .*\.noise_table\.py$", run.stdout, re.MULTILINE)  # not the installed one
     assert (project / "results/test/noise/table.f32").stat().st_size == 4 * 5_000_000
 
 

@@ -14,9 +14,12 @@ from pathlib import Path
 
 from snakemake.cli import get_argument_parser
 
-# Snakemake passes sys.path to every `script:`, so nodes of a cluster need nothing else. As a module from GitHub, whose
-# rules are not in a folder, the project uses the installed library.
-sys.path.insert(0, str(Path(str(workflow.current_basedir)).parent / "lib"))
+# Snakemake passes sys.path to every `script:`, so nodes of a cluster need nothing else; but behind what is installed, which
+# may be the library of another checkout. As a module from GitHub, whose rules are not in a folder, the project uses that.
+library = Path(str(workflow.current_basedir)).parent / "lib"
+if library.is_dir():
+    sys.path.insert(0, str(library))
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(library), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 from neurozoo.agents.playable_agent import IMPORTED
 from neurozoo.gallery.file_titles import FOLDERS

@@ -71,6 +71,8 @@ def make_package(folder):
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """Folder with a package and sources of one line; `build_native_op` takes them for the real ones."""
+    tmp_path = tmp_path / "x{grid} a[1]%d"
+    tmp_path.mkdir()
     (tmp_path / "sources").mkdir()
     (tmp_path / "sources" / "CMakeLists.txt").write_text(CMAKE)
     (tmp_path / "sources" / "tiny.cc").write_text('extern "C" int answer() { return 42; }\n')
@@ -229,6 +231,10 @@ def test_an_error_names_the_log_and_the_first_error(project, file, text, reason)
     sentence = failure(project, r"could not be compiled; the first error in .*build\.log: ")
     assert reason in sentence
     assert "error-free" not in sentence
+
+
+def test_a_path_that_cmake_may_not_take_is_named(project):
+    failure(project, r"CMake does not take every path, and this one has a '\"'", build_dir=project / 'a"b')
 
 
 def test_another_package_is_not_built(project):

@@ -29,6 +29,16 @@ def test_all_missing_files_are_listed_with_their_keys(tmp_path):
     ]
 
 
+def test_a_path_that_snakemake_would_take_for_a_pattern_is_named(tmp_path):
+    (tmp_path / "{a}.json").touch()
+    config = config_of(tmp_path)
+    config["imports"]["elite"]["file"] = f"{tmp_path}/{{a}}.json"
+    with pytest.raises(NeurozooError, match=r"^imports\.elite\.file: .*/\{a\}\.json has braces, which Snakemake takes"):
+        check_named_files(config)
+    with pytest.raises(NeurozooError, match=r"^container: \{a\}\.sif has braces"):
+        check_named_files({**config_of(tmp_path), "container": "{a}.sif"})
+
+
 def test_files_that_exist_or_that_a_rule_may_make_are_not_missed(tmp_path):
     (tmp_path / "genome.json").touch()
     check_named_files(config_of(tmp_path, curve="results/runs/dqn/pong/small/1/phases.csv"))

@@ -135,7 +135,11 @@ def build_native_op(
     is_trained = _train(configure, build, build_dir=build_dir, key=key)
     configure.append(f"-DNEUROZOO_PROFILE={'use' if is_trained else 'none'}")
     if not (_run(configure, log=log) and _run([*build, "neurozoo_core", "neurozoo_ops"], log=log, append=True)):
-        raise NeurozooError(f"The native core could not be compiled; the first error in {log}: {_first_error(log)!r}.")
+        letter = re.search(r'["\\\n;|$]', f"{SOURCES}{build_dir.resolve()}")
+        hint = f" CMake does not take every path, and this one has a {letter[0]!r}: move the project." if letter else ""
+        raise NeurozooError(
+            f"The native core could not be compiled; the first error in {log}: {_first_error(log)!r}.{hint}"
+        )
     facts = {
         **provenance(),
         "tensorflow": tf.__version__,

@@ -19,12 +19,15 @@ def check_named_files(config: Mapping, *, with_starts: bool = True) -> None:
         with_starts: Whether files that runs start from are on this machine, too.
 
     Raises:
-        NeurozooError: A file is in the way of a folder under `pathvars`; or files are missing: one per line, with the
-            keys that name them.
+        NeurozooError: A file is in the way of a folder under `pathvars`; a path has braces; or files are missing: one
+            per line, with the keys that name them.
     """
     check_folders(config["pathvars"].values(), are_needed=False)
     results = Path(config["pathvars"]["results"])
     named = named_files(config, with_starts=with_starts)
+    for key, path in [*named, ("container", config.get("container") or "")]:
+        if set("{}") & set(path):
+            raise NeurozooError(f"{key}: {path} has braces, which Snakemake takes for wildcards. Give another path.")
     missing = [(key, path) for key, path in named if results not in Path(path).parents and not Path(path).is_file()]
     if missing:
         lines = [f"  {key}: {path} is missing. Check the path, or remove the entry." for key, path in missing]
