@@ -34,7 +34,7 @@ from formats import FORMATS, Format, make_project  # noqa: E402, found by the li
 from mutations import damage  # noqa: E402
 
 CPU_SECONDS = 10  # for one input
-WALL_SECONDS = 60  # for one input, on a machine that has much else to do
+WALL_SECONDS = 600  # for one input, on a machine that has much else to do
 GROWTH = 2**29  # bytes that one input may add to the peak of memory: 512 MiB
 ADDRESSES = 2**32  # bytes that all inputs together may add to the address space: 4 GiB
 PASSED = ("accepted", "refused")

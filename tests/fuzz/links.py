@@ -62,7 +62,7 @@ KINDS = (*LINKS, "fifo")
 NUMBERS = (3, 4)  # of runs that `train` has in the commands
 SECRET = "xyzzy-of-somebody"  # in names and texts outside
 SECONDS = 20  # of processor time for one case
-PATIENCE = 120  # seconds for one case, on a machine that has much else to do
+PATIENCE = 600  # seconds for one case, on a machine that has much else to do
 ADDRESSES = 2**33  # bytes of address space that a case may take besides
 LARGEST = 2**28  # bytes of a file that a case may write
 FAR = 0.05  # share of cases that are tried although the command has nothing to do with the entry
@@ -382,7 +382,7 @@ def _forked(work: Path, words: Sequence[str], said: Path) -> int | None:
 
 def _verdict(status: int | None, text: str) -> tuple[str, str]:
     lines = text.strip().splitlines() or [""]
-    if status is None or status == -signal.SIGXCPU:
+    if status is None or status == -signal.SIGXCPU or "Stopped by SIGXCPU" in text:
         return "hung", lines[-1][:200]
     if status < 0:
         return "died", f"signal {-status}: {lines[-1][:200]}"

@@ -258,7 +258,7 @@ def test_the_networks_of_one_half_are_computed_while_the_worlds_of_the_other_are
             # 20 steps and a reset for each half. The first half is one call ahead, until its last step.
             expected = min(21, advanced[first] + (first == 2))
             # Goes on only when the other half's networks are called meanwhile.
-            overlaps.append(change.wait_for(lambda: called[2 - first] >= expected, timeout=60))
+            overlaps.append(change.wait_for(lambda: called[2 - first] >= expected, timeout=1800))
         return step_worlds(self, first, outputs)
 
     def step(self, *given):
@@ -279,7 +279,7 @@ def test_both_halves_step_at_once_and_the_time_is_counted_once(engines, monkeypa
     evaluator.pin(PARENTS)
     play(evaluator, families())  # compiles everything
     counted = evaluator.usage.world_seconds
-    meeting, step_worlds = threading.Barrier(2, timeout=60), WorldPool.advance
+    meeting, step_worlds = threading.Barrier(2, timeout=1800), WorldPool.advance
 
     def advance(self, first, outputs):
         meeting.wait()  # until the other half is here, too

@@ -354,16 +354,16 @@ print(complaint(lambda: make(5000)))
 def test_closing_while_50_long_episodes_run_waits_for_none_of_them(fresh):
     evaluator = fresh(model="large", game="freeway", threads=4)
     episodes = {i: Episode(Genome(i), 1, 0, UBER.max_frames) for i in range(50)}
-    begin = time.monotonic()
+    begin = time.process_time()
     evaluator.submit({0: episodes[0]})
     assert evaluator.receive(timeout=1800)
-    one = time.monotonic() - begin  # a game of freeway always takes two minutes of the console's time
+    one = time.process_time() - begin  # a game of freeway always takes two minutes of the console's time
     evaluator.submit(episodes)
     time.sleep(0.1)
     threads = psutil.Process().num_threads()
-    begin = time.monotonic()
+    begin = time.process_time()
     evaluator.close()
-    assert time.monotonic() - begin < one / 2
+    assert time.process_time() - begin < one / 2
     assert psutil.Process().num_threads() <= threads - 4
 
 
@@ -399,10 +399,10 @@ from neurozoo.networks.catalogue import get_network
 
 game = {"game": "freeway", "protocol": get_protocol("uber2018"), "layout": get_network("large").layout(3)}
 builtins.kept = NativeEvaluator(ops=sys.argv[1], noise=sys.argv[2], **game)
-builtins.kept.submit({n: Episode(Genome(n), 1, 0, 108_000) for n in range(500)})  # minutes
+builtins.kept.submit({n: Episode(Genome(n), 1, 0, 108_000) for n in range(20_000)})  # hours
 """
     ended = subprocess.run(
-        [sys.executable, "-c", code, ops, noise_table], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code, ops, noise_table], capture_output=True, text=True, check=True, timeout=1800
     )
     assert not [line for line in ended.stderr.splitlines() if "Error" in line or "Exception" in line]
 

@@ -3,6 +3,7 @@
 import contextlib
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -197,8 +198,10 @@ def slow_pool(ops):
     how = {"worlds": 2, "threads": 2, "behaviour": "none"}
     with contextlib.closing(WorldPool(ops, game="pong", protocol=protocol_of("pong"), **how)) as pool:
         pool.start([0], [Episode(Genome(0), 40_000, 0, 400)])
+        begun = threading.Event()
         with ThreadPoolExecutor(1) as other:
-            reset = other.submit(pool.advance, 0, NOTHING)
+            reset = other.submit(lambda: (begun.set(), pool.advance(0, NOTHING))[1])
+            begun.wait()
             time.sleep(0.5)
             yield pool, reset
 

@@ -1,5 +1,6 @@
 """Flame graphs."""
 
+import functools
 import time
 
 import pytest
@@ -31,16 +32,19 @@ def test_python_and_tensorflow_are_both_seen_on_a_page_without_network(tmp_path)
 
     took = []
 
-    def busy():
+    def busy(least):
         begin = time.perf_counter()
         product = tf.function(lambda a: tf.matmul(a, a))
-        while time.perf_counter() < begin + 0.3:
+        while time.perf_counter() < begin + least:
             product(tf.ones((256, 256))).numpy()
         took.append(time.perf_counter() - begin)
 
-    seconds = record_flames(busy)
-    python = sum(own for stack, own in seconds.items() if stack[0] == PYTHON and stack[1:2] and "busy" in stack[1])
-    assert took[0] / 2 < python < 2 * took[0]  # nobody looks between two looks, and a busy machine looks seldom
+    for least in (0.3, 3, 30):  # a busy machine looks seldom
+        seconds = record_flames(functools.partial(busy, least))
+        python = sum(own for stack, own in seconds.items() if stack[0] == PYTHON and stack[1:2] and "busy" in stack[1])
+        if is_right := took[-1] / 2 < python < 2 * took[-1]:
+            break
+    assert is_right
     assert any("MatMul" in stack[-1] for stack in seconds)
     write_flames(tmp_path / "flames.html", seconds, title="Busy")
     page = (tmp_path / "flames.html").read_text()

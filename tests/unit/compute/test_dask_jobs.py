@@ -16,8 +16,10 @@ from neurozoo.compute.dask_settings import ClusterSettings
 from neurozoo.errors import NeurozooError
 
 SUBMIT = """#!/bin/bash
-cat "$1" > "$(mktemp "$FAKE_JOBS/XXXXXX.sh")"
 env > "$FAKE_JOBS/environment"
+copy=$(mktemp "$FAKE_JOBS/XXXXXX")
+cat "$1" > "$copy"
+mv "$copy" "$copy.sh"
 {answer}
 """
 
@@ -44,7 +46,7 @@ def script_of(jobs, wait_until):
 
     def read(words, folder):
         with open_cluster(ClusterSettings.of(words), folder=folder):
-            (script, *_) = wait_until(lambda: [p for p in jobs.glob("*.sh") if p.stat().st_size], what="no job came")
+            (script, *_) = wait_until(lambda: list(jobs.glob("*.sh")), what="no job came")
             return script.read_text()
 
     return read

@@ -58,7 +58,7 @@ def test_jobs_from_another_folder_are_left_alone(queue, tmp_path):
 
 
 def test_jobs_of_a_snakemake_that_still_runs_in_the_folder_are_left_alone(queue, tmp_path):
-    command = [sys.executable, "-c", "import time; time.sleep(60)", "snakemake"]
+    command = [sys.executable, "-c", "import time; time.sleep(1800)", "snakemake"]
     with subprocess.Popen(command, cwd=tmp_path) as other:
         try:
             while b"snakemake" not in Path(f"/proc/{other.pid}/cmdline").read_bytes():

@@ -117,7 +117,8 @@ def test_killed_workers_cost_only_time(cluster, alone, parents, wait_until):
         while len(found) < share * len(episodes):
             found |= cluster.receive(timeout=1)
         for process in wait_until(workers, what="no worker came"):
-            process.send_signal(signal.SIGKILL)
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGKILL)
     while len(found) < len(episodes):
         found |= cluster.receive(timeout=1)
     assert scores(found) == scores(play(alone, episodes))
@@ -172,7 +173,8 @@ def test_sockets_listen_on_loopback_only_and_only_the_user_can_read_the_keys(
     secret = (folder / "key.pem").read_text().splitlines()[1]
     for process in started_by_us():
         assert secret not in command_line(process)
-        assert secret not in " ".join(process.environ().values())
+        with contextlib.suppress(psutil.NoSuchProcess):
+            assert secret not in " ".join(process.environ().values())
 
 
 def test_nobody_without_the_key_gets_in(cluster, python):

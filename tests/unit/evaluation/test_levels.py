@@ -1,5 +1,6 @@
 """Levels have the same outcome in this process and on a Dask cluster, whatever happens to its workers."""
 
+import contextlib
 import signal
 from functools import partial
 
@@ -75,11 +76,11 @@ def test_killed_workers_cost_only_time(cluster, levels, alone):
     for outcomes in cluster.play(levels, DRAW):
         found |= outcomes
         if found and not victims:
-            victims = [
-                each for each in psutil.Process().children(recursive=True) if "spawn_main" in str(each.cmdline())
-            ]
-            for process in victims:
-                process.send_signal(signal.SIGKILL)
+            for process in psutil.Process().children(recursive=True):
+                with contextlib.suppress(psutil.NoSuchProcess):  # it has ended since it was listed
+                    if "spawn_main" in str(process.cmdline()):
+                        process.send_signal(signal.SIGKILL)
+                        victims.append(process)
     assert victims
     assert as_bytes(found[number] for number in range(len(levels))) == alone
 

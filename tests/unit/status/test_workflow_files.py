@@ -74,7 +74,7 @@ def test_a_submitted_job_is_found_by_the_mark_of_its_output_even_after_snakemake
     submit = ["--cluster-generic-submit-cmd", str(tmp_path / "submit")]
     before = time.time()
     process = start("--executor", "cluster-generic", *submit, "--jobs", "1", output)
-    wait_until(lambda: workflow.under_way(output), what="no mark")
+    wait_until(lambda: (job := workflow.under_way(output)) and job.number, what="no mark")
     process.kill()
     process.communicate()
     job = workflow.under_way(output)

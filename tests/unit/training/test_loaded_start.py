@@ -9,7 +9,7 @@ import training_processes
 import yaml
 from neurozoo.files import sha256_of
 from neurozoo.genomes.packing import unpack
-from training_processes import assert_same_results, reports, wait_for_news
+from training_processes import ENDLESS, assert_same_results, reports, wait_for_news
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def settings_of(algo, source):
 def test_a_run_that_starts_from_another_is_continued_exactly_when_that_one_is_gone(runner, source, tmp_path, algo):
     settings = settings_of(algo, source)
     runner.finish(tmp_path / "through", algo=algo, whole_settings=settings)
-    process = runner.start(tmp_path / "killed", algo=algo, whole_settings=settings)
+    process = runner.start(tmp_path / "killed", algo=algo, whole_settings=settings | ENDLESS)
     while not (tmp_path / "killed" / "state" / "start.npz").exists() and process.is_alive():
         wait_for_news(tmp_path / "killed", process)
     process.kill()

@@ -13,9 +13,7 @@ import pytest
 import training_processes
 import yaml
 from neurozoo.__main__ import main
-from training_processes import PATIENCE
-
-ENDLESS = 10**9  # frames
+from training_processes import ENDLESS, PATIENCE
 
 
 @pytest.fixture
@@ -28,7 +26,9 @@ def project(tmp_path):
             "overrides": overrides
         }
 
-    config = {"experiments": {"short": experiment([1], 4000), "long": experiment([2, 3, 4, 5, 6, 7], ENDLESS)}}
+    config = {
+        "experiments": {"short": experiment([1], 4000), "long": experiment([2, 3, 4, 5, 6, 7], ENDLESS["frames"])}
+    }
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
     return tmp_path
 
@@ -52,17 +52,16 @@ def status(project, capsys):
 
 
 def test_the_state_of_every_run_is_what_happened_to_it(runner, project, capsys):
-    endless = {"frames": ENDLESS}
     runner.finish(folder(project, 1))
-    processes = {run: runner.start(folder(project, run), run=run, settings=endless) for run in (2, 3)}
-    processes[4] = runner.start_script(folder(project, 4), run=4, settings=endless)
+    processes = {run: runner.start(folder(project, run), run=run, settings=ENDLESS) for run in (2, 3)}
+    processes[4] = runner.start_script(folder(project, 4), run=4, settings=ENDLESS)
     variables = {"JOB_ID": "77", "NEUROZOO_AGAIN": str(project / "again")}
-    processes[5] = runner.start_script(folder(project, 5), run=5, settings=endless, variables=variables)
+    processes[5] = runner.start_script(folder(project, 5), run=5, settings=ENDLESS, variables=variables)
     try:
         for run, process in processes.items():
             wait_for_reports(folder(project, run), process)
         folder(project, 6).mkdir(parents=True)  # as Snakemake does for the log
-        runner.start_script(folder(project, 6), run=6, settings=endless, noise=project / "no.f32").join(
+        runner.start_script(folder(project, 6), run=6, settings=ENDLESS, noise=project / "no.f32").join(
             timeout=PATIENCE
         )
         for run, number in {3: signal.SIGKILL, 4: signal.SIGTERM, 5: signal.SIGUSR1}.items():
@@ -79,7 +78,7 @@ def test_the_state_of_every_run_is_what_happened_to_it(runner, project, capsys):
     assert (runs[1]["frames"] >= 4000, runs[1]["budget"], runs[1]["remaining"]) == (True, 4000, None)
     assert runs[2]["frames"] >= 3200
     assert runs[2]["frames_per_second"] > 0
-    left = (ENDLESS - runs[2]["frames"]) / runs[2]["frames_per_second"]
+    left = (ENDLESS["frames"] - runs[2]["frames"]) / runs[2]["frames_per_second"]
     assert runs[2]["remaining"] == pytest.approx(left)
     last = json.loads((folder(project, 3) / "state" / "log.jsonl").read_text().splitlines()[-1])
     assert (runs[3]["score"], runs[3]["generation"]) == (last["score"], last["Iteration"])

@@ -11,7 +11,7 @@ import time
 
 import pytest
 from neurozoo.signals import FOR_GOOD, OF_SCHEDULERS
-from training_processes import PATIENCE, assert_same_results, wait_for_news
+from training_processes import ENDLESS, PATIENCE, assert_same_results, wait_for_news
 
 
 @pytest.fixture
@@ -23,7 +23,8 @@ def again(tmp_path):
 def test_a_run_goes_on_slice_after_slice_and_ends_the_same(runner, uninterrupted, tmp_path, again, number):
     run_dir, dice, slices = tmp_path / "run", random.Random(1), 0
     while True:
-        process = runner.start_script(run_dir, variables={"NEUROZOO_AGAIN": str(again)})
+        settings = ENDLESS if slices < 2 else {}
+        process = runner.start_script(run_dir, settings=settings, variables={"NEUROZOO_AGAIN": str(again)})
         wait_for_news(run_dir, process)
         time.sleep(dice.uniform(0, 0.1))
         if process.is_alive():
@@ -35,8 +36,7 @@ def test_a_run_goes_on_slice_after_slice_and_ends_the_same(runner, uninterrupted
         assert again.read_text() == "again\n"
         assert f"Stopped by {number.name}; the state is saved" in runner.said()
         slices += 1
-        assert slices < 60, "the run makes no progress"
-    assert slices >= 2
+        assert slices < 200, "the run makes no progress"
     assert not again.exists()
     assert_same_results(run_dir, uninterrupted)
 
@@ -61,7 +61,7 @@ def test_a_training_that_has_just_finished_does_not_fail_when_its_time_is_up(num
 def test_a_run_that_is_stopped_for_good_is_not_started_again(runner, uninterrupted, tmp_path, again, numbers):
     again.parent.mkdir()
     again.write_text("again\n")  # left by an earlier slice
-    process = runner.start_script(tmp_path / "run", variables={"NEUROZOO_AGAIN": str(again)})
+    process = runner.start_script(tmp_path / "run", settings=ENDLESS, variables={"NEUROZOO_AGAIN": str(again)})
     wait_for_news(tmp_path / "run", process)
     for number in numbers:
         os.kill(process.pid, number)
@@ -75,7 +75,7 @@ def test_a_run_that_is_stopped_for_good_is_not_started_again(runner, uninterrupt
 
 def test_a_run_whose_terminal_is_lost_is_saved(runner, tmp_path):
     terminal, end = pty.openpty()
-    process = runner.start_on_terminal(tmp_path / "run", os.ttyname(end), settings={"frames": 4_000_000})
+    process = runner.start_on_terminal(tmp_path / "run", os.ttyname(end), settings=ENDLESS)
     os.close(end)
     wait_for_news(tmp_path / "run", process)
     os.close(terminal)
@@ -99,7 +99,7 @@ def test_a_job_of_slurm_puts_itself_back_into_the_queue(runner, tmp_path):
     (commands / "scontrol").write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\n')
     (commands / "scontrol").chmod(0o755)
     variables = {"SLURM_JOB_ID": "123", "PATH": f"{commands}:{os.environ['PATH']}"}
-    process = runner.start_script(tmp_path / "run", variables=variables)
+    process = runner.start_script(tmp_path / "run", settings=ENDLESS, variables=variables)
     wait_for_news(tmp_path / "run", process)
     os.kill(process.pid, signal.SIGUSR1)
     process.join(timeout=PATIENCE)
@@ -113,7 +113,7 @@ def test_where_the_scheduler_refuses_the_error_says_what_it_said(runner, tmp_pat
     (commands / "scontrol").write_text("#!/bin/sh\necho 'slurm_requeue error: Requeue is disabled' >&2; exit 1\n")
     (commands / "scontrol").chmod(0o755)
     variables = {"SLURM_JOB_ID": "123", "PATH": f"{commands}:{os.environ['PATH']}"}
-    process = runner.start_script(tmp_path / "run", variables=variables)
+    process = runner.start_script(tmp_path / "run", settings=ENDLESS, variables=variables)
     wait_for_news(tmp_path / "run", process)
     os.kill(process.pid, signal.SIGUSR1)
     process.join(timeout=PATIENCE)

@@ -18,7 +18,8 @@ from training_processes import PATIENCE, assert_same_results, reports
 TWO = {"learners": 2, "actors": 0}
 FOUR = {"learners": 2, "actors": 2}
 PPO = {"objective": "ppo", "epochs": 2}
-OVERRIDES = {"frames": 4800, "epoch_steps": 600, "test_cutoff": 10}
+OVERRIDES = {"frames": 4800, "learning_rate_frames": 4800, "epoch_steps": 600, "test_cutoff": 10}
+ENDLESS = {"frames": 10**9}  # of runs that are killed; those that have spent too much until then start anew
 
 
 def command(folder, team):
@@ -28,7 +29,7 @@ def command(folder, team):
 
 
 def start(folder, team):
-    return subprocess.Popen(command(folder, team), stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(command(folder, team | ENDLESS), stderr=subprocess.PIPE, text=True)
 
 
 def finish(folder, team):
@@ -41,17 +42,15 @@ def ranks_of(process):
     """Returns the processes of the ranks, by their numbers."""
     found = {}
     for child in psutil.Process(process.pid).children(recursive=True):
-        with_number = (
-            child.environ().get("OMPI_COMM_WORLD_RANK") if "neurozoo.training.rank" in child.cmdline() else None
-        )
-        if with_number is not None:
-            found[int(with_number)] = child
+        with contextlib.suppress(psutil.NoSuchProcess):  # it has ended since it was listed
+            if "neurozoo.training.rank" in child.cmdline() and "OMPI_COMM_WORLD_RANK" in child.environ():
+                found[int(child.environ()["OMPI_COMM_WORLD_RANK"])] = child
     return found
 
 
 def assert_ended(ranks):
     """Asserts that no rank goes on; one that has ended may not have been collected by its parent's heirs."""
-    _, alive = psutil.wait_procs(list(ranks.values()), timeout=60)
+    _, alive = psutil.wait_procs(list(ranks.values()), timeout=PATIENCE)
     for rank in alive:
         with contextlib.suppress(psutil.NoSuchProcess):
             assert rank.status() == psutil.STATUS_ZOMBIE, rank

@@ -35,6 +35,9 @@ SETTINGS = {
     "frames": 4000,  # three generations of 10 episodes of 160 frames
 }
 
+# Of runs that are stopped from outside: none is done before. What has spent more than another budget starts anew.
+ENDLESS = {"frames": 10**9}
+
 TIMES = {
     "TimestepsPerSecondThisIter",
     "TimeElapsedThisIter",
