@@ -81,6 +81,8 @@ def test_arrays_of_another_size_or_type_are_refused(core, make):
         core.send_actions(vector_environment=make(), actions=[0, 0], **arrays)
     with pytest.raises(TypeError, match=r"contiguous arrays of int32, but got float64"):
         core.send_actions(vector_environment=make(), actions=[0], **arrays | {"facts": np.zeros((1, 5))})
+    with pytest.raises(ValueError, match="same size"):
+        core.find_maze_endpoints(walls=np.zeros((1, 1, 1, 16, 16)))
     with pytest.raises(TypeError, match="takes vector_environment, actions, stacks, facts, but got actions"):
         core.send_actions(actions=[0])
 
