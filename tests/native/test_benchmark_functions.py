@@ -22,9 +22,9 @@ PROTOCOLS = {
 
 
 def time_world(ops, protocol, decisions, *, observes=True, repetitions=1, max_frames=400):
-    core = load_core(ops)
-    return core.time_world(
-        world=make_world(core, "frostbite", protocol),
+    native = load_core(ops)
+    return native.time_world(
+        world=make_world(native, "frostbite", protocol),
         noops=7,
         seeds=3,
         max_frames=max_frames,

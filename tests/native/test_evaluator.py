@@ -191,7 +191,7 @@ def test_receive_returns_at_once_when_an_episode_has_finished(evaluators):
 @pytest.fixture(scope="module")
 def refusal(ops, noise_table):
     """Makes an evaluator of the core with some inputs changed; returns the error message."""
-    core = load_core(ops)
+    native = load_core(ops)
     layout = get_network("recurrent_large").layout(18)
     world = {
         "rom": rom_path("frostbite"),
@@ -214,8 +214,8 @@ def refusal(ops, noise_table):
     def make(**changes):
         ours = {name: changes.get(name, value) for name, value in world.items()}
         with pytest.raises(NeurozooError) as caught:
-            core.make_evaluator(
-                world=core.make_atari_world(**ours),
+            native.make_evaluator(
+                world=native.make_atari_world(**ours),
                 **{name: changes.get(name, value) for name, value in given.items()},
             )
         return str(caught.value)

@@ -43,9 +43,9 @@ def software(ops: str | os.PathLike) -> dict[str, object]:
 
 def measure_peak(*, threads: Sequence[int], ops: str | os.PathLike) -> Peak:
     """Measures a core's peak rate of multiply-adds, and how fast these numbers of threads read memory together."""
-    core = load_core(ops)
-    multiply_adds, lanes = core.measure_peak(seconds=PEAK_SECONDS)
-    read = {count: float(core.measure_read_bandwidth(num_threads=count)) for count in threads}
+    native = load_core(ops)
+    multiply_adds, lanes = native.measure_peak(seconds=PEAK_SECONDS)
+    read = {count: float(native.measure_read_bandwidth(num_threads=count)) for count in threads}
     return {
         "multiply_adds_per_second": float(multiply_adds),
         "gigaflops": 2e-9 * float(multiply_adds),

@@ -107,11 +107,11 @@ def _record(workload: Workload, number: int, *, ops, noise, reference) -> tuple[
 
 def _time_world(workload: Workload, number: int, trace: Trace, *, ops) -> tuple[np.ndarray, int]:
     """Returns processor seconds for reset, steps and observations, the fastest of each, and the number of frames."""
-    core, starts = load_core(ops), starts_of([workload.episodes[number]])
+    native, starts = load_core(ops), starts_of([workload.episodes[number]])
 
     def measure(observes: bool) -> tuple[np.ndarray, int]:
-        world = make_world(core, workload.game, workload.protocol)
-        seconds, frames, score = core.time_world(
+        world = make_world(native, workload.game, workload.protocol)
+        seconds, frames, score = native.time_world(
             world=world, **starts, decisions=trace.actions, observes=observes, repetitions=REPETITIONS
         )
         if float(score) != float(trace.rewards.sum(dtype=np.float64)):

@@ -90,7 +90,7 @@ class BatchedEvaluator(Evaluator):
     ) -> None:
         if slots < 2 or slots % 2:
             raise NeurozooError(f"The number of slots should be even and at least 2, but got {slots}.")
-        self._backend = make_backend()  # before TensorFlow's first op, which takes the GPU
+        self._backend = make_backend()
         self.device = self._backend.device
         self._ops = ops
         self._pinned = PinnedWeights(open_noise_table(noise, verify=False), layout)

@@ -38,7 +38,7 @@ class DqnSession(LearnerSession):
 
     def __enter__(self) -> Self:
         context = self._context
-        keep_to_threads(context.threads)  # before the op is loaded, which loads TensorFlow
+        keep_to_threads(context.threads)
         ops, said = find_ops(context.ops, self._protocol)
         folder = context.state_dir / REPLAY
         self.announcements += said + self._learner.open(context.game, folder=folder, remedy=context.remedy, ops=ops)
