@@ -16,8 +16,8 @@ THREADS = 3
 
 
 @pytest.fixture
-def native(ops):
-    return load_core(ops)
+def native(core):
+    return load_core(core)
 
 
 @pytest.fixture
@@ -27,8 +27,8 @@ def make(native):
     return lambda: native.make_atari_vector(rom=rom_path("pong"), actions=[0], num_threads=THREADS, **how)
 
 
-def test_the_core_is_loaded_without_tensorflow(python, ops):
-    code = f"import sys; from neurozoo.native import load_core; load_core({str(ops)!r})"
+def test_the_core_is_loaded_without_tensorflow(python, core):
+    code = f"import sys; from neurozoo.native import load_core; load_core({str(core)!r})"
     assert python(f"{code}; print('tensorflow' in sys.modules)").stdout == "False\n"
 
 

@@ -28,7 +28,7 @@ class NativeVectorEnv:
 
     def __init__(
         self,
-        ops: str | os.PathLike,
+        core: str | os.PathLike,
         game: str,
         num_envs: int,
         *,
@@ -39,7 +39,7 @@ class NativeVectorEnv:
         frameskip: int,
         noop_max: int,
     ) -> None:
-        self._native = load_core(ops)
+        self._native = load_core(core)
         codes = action_codes(game, "full" if full_action_space else "minimal")
         self.single_action_space = Discrete(len(codes))
         self._num_envs = num_envs

@@ -30,7 +30,7 @@ class NativeEvaluator(Evaluator):
     def __init__(
         self,
         *,
-        ops: str | os.PathLike,
+        core: str | os.PathLike,
         noise: str | os.PathLike,
         layout: Layout,
         game: str,
@@ -38,7 +38,7 @@ class NativeEvaluator(Evaluator):
         threads: int = 1,
         behaviour: str = "none",
     ) -> None:
-        self._native = load_core(ops)
+        self._native = load_core(core)
         self._pinned: dict[Genome, int] = {}
         self._shared: Genome | None = None  # common ancestor of many genomes, pinned while they are decoded
         self.layout = layout

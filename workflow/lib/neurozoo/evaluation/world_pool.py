@@ -22,9 +22,9 @@ class WorldPool:
     """
 
     def __init__(
-        self, ops: str | os.PathLike, *, game: str, protocol: Protocol, worlds: int, threads: int, behaviour: str
+        self, core: str | os.PathLike, *, game: str, protocol: Protocol, worlds: int, threads: int, behaviour: str
     ) -> None:
-        self._native = load_core(ops)
+        self._native = load_core(core)
         self._protocol, self._behaviour = protocol, behaviour
         world = make_world(self._native, game, protocol)
         self._pool: Object = self._native.make_world_pool(
