@@ -8,8 +8,8 @@ EXTRAS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake
-OP := results/native/libneurozoo_core.so
-FOUNDATIONS := $(OP) results/noise/table.f32
+CORE := results/native/libneurozoo_core.so
+FOUNDATIONS := $(CORE) results/noise/table.f32
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
@@ -18,12 +18,12 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 help: ## list the targets (this list)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s%s\n", $$1, $$2}' Makefile
 
-setup: $(VENV)/.$(REQUIREMENTS) $(EXTRAS:%=$(VENV)/.%) ## install the locked packages; build the op again if its sources have changed
-	@$(RENEW_OP)
+setup: $(VENV)/.$(REQUIREMENTS) $(EXTRAS:%=$(VENV)/.%) ## install the locked packages; build the core again if its sources have changed
+	@$(RENEW_CORE)
 
-# Builds the op again if its sources have changed, and nothing else (workflow/rules/native.smk says why).
-RENEW_OP = test ! -e $(OP) || $(BIN)/python -m neurozoo check-op >/dev/null 2>&1 || { \
-  echo "The op was built from other sources; building it again"; $(SNAKEMAKE) --profile profiles/local --quiet all --force -- $(OP); }
+# Builds the core again if its sources have changed, and nothing else (workflow/rules/native.smk says why).
+RENEW_CORE = test ! -e $(CORE) || $(BIN)/python -m neurozoo check-core >/dev/null 2>&1 || { \
+  echo "The core was built from other sources; building it again"; $(SNAKEMAKE) --profile profiles/local --quiet all --force -- $(CORE); }
 
 # All packages are locked with hashes. The project itself is installed as a link to workflow/lib. Each start of Python runs
 # envs/neurozoo.pth, which gives accounts without a home one: Snakemake needs it before it reads anything of the project.
@@ -42,8 +42,8 @@ demo: setup ## run config.yaml, from source to activation movies in some minutes
 	@$(SNAKEMAKE) --profile profiles/local
 	@$(BIN)/python -m neurozoo show --open
 
-foundations: $(VENV)/.dev ## make what tests need: the developers' packages, the op, the noise table
-	@$(RENEW_OP)
+foundations: $(VENV)/.dev ## make what tests need: the developers' packages, the core, the noise table
+	@$(RENEW_CORE)
 	@$(SNAKEMAKE) --profile profiles/local --quiet all -- $(FOUNDATIONS)
 
 # Three at once on two cores: tests of schedulers and kills wait most of their time.
@@ -129,11 +129,11 @@ lock: ## resolve the packages of envs/*.in again (needs uv)
 	    --generate-hashes --no-annotate requirements-$$name.in \
 	    $$(test $$name = dev || echo --constraint requirements-dev.txt) --output-file requirements-$$name.txt; done
 
-# DOCKER=podman or DOCKER="buildah" build the same. The op in the image must not be passed on (NOTICE).
+# DOCKER=podman or DOCKER="buildah" build the same. The core in the image must not be passed on (NOTICE).
 DOCKER ?= docker
 IMAGE ?= neurozoo
 MARCH ?= x86-64-v3
-image: ## build a container image with the locked packages and the op, for your own registry (docs/containers.md)
+image: ## build a container image with the locked packages and the core, for your own registry (docs/containers.md)
 	$(DOCKER) build --file envs/Dockerfile --tag $(IMAGE) --build-arg COMMIT=$$(git describe --always --dirty --abbrev=40 --exclude '*') \
 	  --build-arg REQUIREMENTS=$(REQUIREMENTS) --build-arg MARCH=$(MARCH) \
 	  $(if $(EXTRAS),--build-arg EXTRAS="$(EXTRAS)") $(if $(BASE),--build-arg BASE=$(BASE)) .

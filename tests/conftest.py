@@ -1,4 +1,4 @@
-"""What the tests share: the built op, the noise tables, evaluators, a disk that fills up, and a browser."""
+"""What the tests share: the built core, the noise tables, evaluators, a disk that fills up, and a browser."""
 
 import hashlib
 import json
@@ -95,8 +95,8 @@ def published_games() -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def ops() -> Path:
-    """The op library of this checkout."""
+def core() -> Path:
+    """The native core of this checkout."""
     return built("results/native/libneurozoo_core.so")
 
 
@@ -128,7 +128,7 @@ def small_noise_table(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def evaluators(ops, noise_table):
+def evaluators(core, noise_table):
     """Makes evaluators, and closes them at the end: `evaluators(game=..., model=..., protocol=..., threads=...)`.
 
     Equal requests give the same evaluator, so that its threads have played other things before.
@@ -146,7 +146,7 @@ def evaluators(ops, noise_table):
         if key not in made:
             layout = get_network(model).layout(len(action_codes(game, record.action_set)))
             made[key] = NativeEvaluator(
-                ops=ops, noise=noise_table, layout=layout, game=game, protocol=record, threads=threads
+                core=core, noise=noise_table, layout=layout, game=game, protocol=record, threads=threads
             )
         return made[key]
 

@@ -27,10 +27,10 @@ extern "C" {
 // Returns a function, or null after the last one.
 __attribute__((visibility("default"))) const NeurozooFunction* neurozoo_function(std::int32_t number);
 
-// Calls a function with its inputs, and returns whether it succeeded. If so, the data of each of its outputs is the
-// caller's, who frees it. If not, `message` receives a sentence of at most `size` bytes.
-__attribute__((visibility("default"))) bool neurozoo_call(std::int32_t number, const NeurozooArray* inputs,
-                                                          NeurozooArray* outputs, char* message, std::int64_t size);
+// Calls a function with its inputs. The data of each of its outputs is the caller's, who frees it. If the function
+// fails, there are none, and a sentence is returned, which stays until this thread calls again; null otherwise.
+__attribute__((visibility("default"))) const char* neurozoo_call(std::int32_t number, const NeurozooArray* inputs,
+                                                                 NeurozooArray* outputs);
 
 __attribute__((visibility("default"))) void neurozoo_free(void* data);
 

@@ -1,6 +1,5 @@
 #include "interface/functions.h"
 
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <functional>
@@ -160,20 +159,19 @@ const NeurozooFunction* neurozoo_function(std::int32_t number) {
   return static_cast<std::size_t>(number) < functions.size() ? &functions[number].function : nullptr;
 }
 
-bool neurozoo_call(std::int32_t number, const NeurozooArray* inputs, NeurozooArray* outputs, char* message,
-                   std::int64_t size) {
+const char* neurozoo_call(std::int32_t number, const NeurozooArray* inputs, NeurozooArray* outputs) {
+  thread_local std::string message;
   try {
     neurozoo::Call call(number, inputs, outputs);
     neurozoo::Functions()[number].run(&call);
     call.Finish();
-    return true;
+    return nullptr;
   } catch (const std::bad_alloc&) {
-    std::snprintf(message, size,
-                  "There is not enough memory; ask for fewer threads, fewer environments or a smaller network.");
+    return "There is not enough memory; ask for fewer threads, fewer environments or a smaller network.";
   } catch (const std::exception& error) {
-    std::snprintf(message, size, "%s", error.what());
+    message = error.what();
+    return message.c_str();
   }
-  return false;
 }
 
 void neurozoo_free(void* data) { std::free(data); }

@@ -17,8 +17,6 @@ namespace {
 
 namespace tf = tensorflow;
 
-constexpr int kMessageBytes = 500;
-
 std::string NameOf(const NeurozooFunction& function) {
   std::string name = "Neurozoo";
   bool is_first = true;
@@ -66,9 +64,8 @@ class FunctionOp : public tf::OpKernel {
         array.data = tensor.data();
       }
     }
-    char message[kMessageBytes];
-    OP_REQUIRES(context, neurozoo_call(number_, inputs.data(), outputs.data(), message, kMessageBytes),
-                absl::InvalidArgumentError(message));
+    const char* message = neurozoo_call(number_, inputs.data(), outputs.data());
+    OP_REQUIRES(context, message == nullptr, absl::InvalidArgumentError(message));
     for (int i = 0; i < num_outputs(); ++i) Return(context, i, outputs[i]);
   }
 

@@ -19,7 +19,7 @@ from slurm_cluster import Slurm
 
 
 @pytest.fixture(scope="session")
-def undisturbed(ops, tmp_path_factory) -> Callable[[int], dict[str, bytes]]:
+def undisturbed(core, tmp_path_factory) -> Callable[[int], dict[str, bytes]]:
     """Returns what the experiment with some frames comes to on this machine, without any cluster."""
     made: dict[int, dict[str, bytes]] = {}
 
@@ -76,7 +76,7 @@ def grid_engine(started_grid_engine) -> Iterator[GridEngine]:
 
 
 @pytest.fixture
-def experiment_on(ops, cluster_folder, noise_folder) -> Iterator[Callable[..., Experiment]]:
+def experiment_on(core, cluster_folder, noise_folder) -> Iterator[Callable[..., Experiment]]:
     """Makes an experiment on a cluster, `experiment_on(cluster, profile)`; nothing of it goes on when a test ends."""
     made: list[Experiment] = []
 

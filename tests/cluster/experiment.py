@@ -47,7 +47,7 @@ RESULTS = [f"{RUN.format(run)}/{name}" for run in (1, 2) for name in ("checkpoin
 
 
 class Experiment:
-    """A copy of the project that belongs to a cluster's user, with the op and a small experiment.
+    """A copy of the project that belongs to a cluster's user, with the core and a small experiment.
 
     Args:
         cluster: Where it runs.
@@ -174,7 +174,7 @@ class Experiment:
 
 
 def copy_project(folder: Path, *, frames: int) -> None:
-    """Copies the project and its op, with a small experiment."""
+    """Copies the project and its core, with a small experiment."""
     for part in PARTS:
         source, target = PROJECT / part, folder / part
         if source.is_symlink() or source.is_file():
@@ -183,7 +183,7 @@ def copy_project(folder: Path, *, frames: int) -> None:
             shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     native = folder / "results" / "native"
     native.mkdir(parents=True)
-    for name in ("libneurozoo_core.so", "libneurozoo_ops.so", "build.json"):
+    for name in ("libneurozoo_core.so", "build.json"):
         shutil.copy(PROJECT / "results" / "native" / name, native / name)  # younger than its sources
     write_config(folder, frames=frames)
 

@@ -28,10 +28,10 @@ LOCAL = ("--distributed", "local", "workers=2", "least_workers=2")
 class Training:
     """A training of one of `RUNS` in a process of its own."""
 
-    def __init__(self, name: str, folder: Path, ops: Path, noise: Path, *words: str) -> None:
+    def __init__(self, name: str, folder: Path, core: Path, noise: Path, *words: str) -> None:
         algo, game, model, settings = RUNS[name]
         command = [sys.executable, "-m", "neurozoo", "train", "--algo", algo, "--game", game, "--model", model]
-        command += ["--ops", ops, "--noise", noise, "--run-dir", folder]
+        command += ["--core", core, "--noise", noise, "--run-dir", folder]
         command += [word for setting in settings.split() for word in ("-s", setting)]
         environment = os.environ | {"PYTHONPATH": str(PROJECT / "workflow" / "lib")}
         self.folder = folder
@@ -62,11 +62,11 @@ class Training:
 
 
 @pytest.fixture(scope="session")
-def train(ops, small_noise_table):
+def train(core, small_noise_table):
     running = []
 
     def start(name: str, folder: Path, *words: str) -> Training:
-        running.append(Training(name, folder, ops, small_noise_table, *words))
+        running.append(Training(name, folder, core, small_noise_table, *words))
         return running[-1]
 
     yield start

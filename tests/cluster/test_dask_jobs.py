@@ -54,16 +54,16 @@ def folder(cluster_folder, small_noise_table) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def alone(ops, small_noise_table, tmp_path_factory) -> Path:
+def alone(core, small_noise_table, tmp_path_factory) -> Path:
     """Folder of a training without a cluster."""
     run_dir = tmp_path_factory.mktemp("alone")
-    train(make_context(**RUN, run=1, settings=SETTINGS, ops=ops, noise=small_noise_table, run_dir=run_dir, threads=2))
+    train(make_context(**RUN, run=1, settings=SETTINGS, core=core, noise=small_noise_table, run_dir=run_dir, threads=2))
     return run_dir
 
 
-def start(cluster: Machine, folder: Path, ops: Path, *words: str, what=RUN, how=SETTINGS):
+def start(cluster: Machine, folder: Path, core: Path, *words: str, what=RUN, how=SETTINGS):
     settings = [word for key, value in how.items() for word in ("-s", f"{key}={value}")]
-    given = {"--ops": ops, "--noise": folder / "small.f32", "--run-dir": folder / "run"}
+    given = {"--core": core, "--noise": folder / "small.f32", "--run-dir": folder / "run"}
     given |= {f"--{key}": value for key, value in what.items()}
     options = [str(word) for pair in given.items() for word in pair]
     command = ["env", f"PYTHONPATH={PROJECT / 'workflow' / 'lib'}", sys.executable, "-m", "neurozoo", "train"]
@@ -88,12 +88,12 @@ def jobs_of(cluster: Machine, ask: tuple[str, ...]) -> list[str]:
 @pytest.mark.long
 @schedulers
 def test_a_deleted_worker_job_is_replaced_and_results_are_those_of_one_process(
-    request, fixture, kind, delete, ask, folder, ops, alone
+    request, fixture, kind, delete, ask, folder, core, alone
 ):
     cluster = request.getfixturevalue(fixture)
 
     words = (kind, "workers=2", "least_workers=2", "memory=500MB", "interface=lo")
-    process = start(cluster, folder, ops, *words)
+    process = start(cluster, folder, core, *words)
     journal = folder / "run" / "state" / "journal.jsonl"
     wait_until(lambda: journal.exists() and "[" in journal.read_text(), what="no episode was played")
     first = jobs_of(cluster, ask)
@@ -110,7 +110,7 @@ def test_a_deleted_worker_job_is_replaced_and_results_are_those_of_one_process(
 @pytest.mark.long
 @schedulers
 def test_an_archive_is_that_of_one_process_although_a_worker_job_is_deleted(
-    request, fixture, kind, delete, ask, folder, ops, tmp_path
+    request, fixture, kind, delete, ask, folder, core, tmp_path
 ):
     pytest.importorskip("ribs")
     what = {"algo": "map_elites", "game": "maze", "model": "plain"}
@@ -118,7 +118,7 @@ def test_an_archive_is_that_of_one_process_although_a_worker_job_is_deleted(
     train(make_context(**what, run=1, settings=how, run_dir=tmp_path))
     cluster = request.getfixturevalue(fixture)
     words = (kind, "workers=2", "least_workers=2", "memory=500MB", "interface=lo")
-    process = start(cluster, folder, ops, *words, what=what, how=how)
+    process = start(cluster, folder, core, *words, what=what, how=how)
     log = folder / "run" / "state" / "log.jsonl"
     wait_until(lambda: log.exists() and log.stat().st_size, what="no iteration was finished")
     cluster.run(*delete, jobs_of(cluster, ask)[0])

@@ -30,7 +30,7 @@ def job_logs(folder):
 
 
 @pytest.fixture(scope="module")
-def here(ops, tmp_path_factory):
+def here(core, tmp_path_factory):
     """The run on this machine, without any scheduler."""
     folder = tmp_path_factory.mktemp("two")
     copy_project(folder, frames=1)

@@ -37,7 +37,7 @@ class Format:
 
 
 def make_project(folder: Path) -> None:
-    """Makes a folder with one small example of each format, without training and without the op."""
+    """Makes a folder with one small example of each format, without training and without the core."""
     from neurozoo.agents.checkpoint import Checkpoint, write_checkpoint
     from neurozoo.agents.freeze import freeze
     from neurozoo.environments.game_networks import layout_of

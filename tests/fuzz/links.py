@@ -51,7 +51,7 @@ from formats import RUN, UNFINISHED, make_project  # noqa: E402, found by the li
 TRAINED = "results/runs/ga/hard_maze/simple/3"  # what commands really trained, froze and filmed
 PICTURES, RIVER = "results/runs/imported/pong/small/1", "results/runs/imported/river_crossing/cells/1"
 OPS = PROJECT / "results" / "native" / "libneurozoo_core.so"
-ENGINE = f"--ops {OPS} --noise noise.f32"
+ENGINE = f"--core {OPS} --noise noise.f32"
 SMALL = (
     "--set population_size=4 --set selection_threshold=2 --set validation_threshold=1 --set num_validation_episodes=1 "
     "--set num_test_episodes=1 --set record_population=true --set snapshot_frames=2000"
@@ -242,7 +242,7 @@ def put_link(entry: Path, kind: str, outside: Path) -> None:
 
 
 def make_example(folder: Path) -> None:
-    """Makes a project whose results hold an example of everything. Needs the op library."""
+    """Makes a project whose results hold an example of everything. Needs the native core."""
     make_project(folder)
     experiment = "{algo: ga, preset: demo, games: [hard_maze], models: [simple], runs: 3}"
     (folder / "maze.yaml").write_text(f"experiments:\n  maze: {experiment}\n")
@@ -265,7 +265,7 @@ def _train_and_look(folder: Path) -> None:
     run(f"import (7,) --game pong --model small {whole}")
     run(f"import (7,) --game river_crossing --model cells --observation objects {whole}")
     for agent in (PICTURES, RIVER):
-        run(f"freeze {agent} --ops {OPS} {whole} --forms")
+        run(f"freeze {agent} --core {OPS} {whole} --forms")
     run(f"rollout {PICTURES} --max-steps 5")
     run(f"freeze {TRAINED} {ENGINE}")
     run(f"rollout {TRAINED} --max-steps 5")

@@ -1,4 +1,4 @@
-// The network of the native core for ctypes: enough to test it without building the op.
+// The network of the native core for ctypes: enough to test it without building the library.
 
 #include <cstring>
 #include <exception>

@@ -4,6 +4,7 @@
 // stress PLAN SCALES NOISE EPISODES [ROM]: plan (int64) and scales (float) of a network for the hard maze, or for a
 // game if the program was compiled with EMULATOR, and a noise table.
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -18,6 +19,7 @@
 #include "core/maze_episodes.h"
 #include "core/random.h"
 #include "core/world_pool.h"
+#include "interface/functions.h"
 #ifdef EMULATOR
 #include "core/atari.h"
 #include "core/atari_vector.h"
@@ -172,6 +174,38 @@ int PlayInVectors(char** arguments) {
 #endif
 }
 
+const Registration kFunctions[] = {
+    {{"make_pool", "", "pool: object", ""}, [](Call* call) { call->Make<WorkerThreads>("pool", 2); }},
+    {{"use_pool", "pool: object", "numbers: int32", ""},
+     [](Call* call) {
+       auto* const numbers = call->Output<std::int32_t>("numbers", {8});
+       call->Object<WorkerThreads>("pool")->Run(8, [=](int i) { numbers[i] = i; });
+     }},
+};
+
+// Closes objects of the C interface while other threads use them; returns how many calls were refused afterwards.
+int CloseWhileInUse() {
+  std::atomic<int> refused{0};
+  for (int i = 0; i < 20; ++i) {
+    NeurozooArray pool;
+    neurozoo_call(0, nullptr, &pool);
+    std::atomic<int> calls{0};
+    std::vector<std::thread> users;
+    for (int k = 0; k < 3; ++k) {
+      users.emplace_back([&] {
+        NeurozooArray numbers;
+        for (; neurozoo_call(1, &pool, &numbers) == nullptr; ++calls) neurozoo_free(numbers.data);
+        ++refused;
+      });
+    }
+    while (calls < 10) std::this_thread::yield();
+    neurozoo_close(*static_cast<std::int64_t*>(pool.data));
+    for (std::thread& user : users) user.join();
+    neurozoo_free(pool.data);
+  }
+  return refused;
+}
+
 int main(int, char** arguments) {
   const NetworkPlan plan = NetworkPlan::Parse(Read<std::int64_t>(arguments[1]), Read<float>(arguments[2]));
   const int episodes = std::atoi(arguments[4]);
@@ -228,6 +262,6 @@ int main(int, char** arguments) {
       ++errors;
     }
   }
-  std::printf("%zu episodes, %d pools, %d errors, %d sets of mazes, %d vectors\n", finished, in_pools, errors,
-              PlayInMazes(), PlayInVectors(arguments));
+  std::printf("%zu episodes, %d pools, %d errors, %d sets of mazes, %d vectors, %d refused\n", finished, in_pools,
+              errors, PlayInMazes(), PlayInVectors(arguments), CloseWhileInUse());
 }

@@ -1,4 +1,4 @@
-"""Learners play the same in the op as in ale-py's vector environment, to the bit."""
+"""Learners play the same in the core as in ale-py's vector environment, to the bit."""
 
 import dataclasses
 
@@ -11,7 +11,7 @@ from neurozoo.algorithms.dqn.session import DqnSession
 from neurozoo.algorithms.impala import session as impala_session
 from neurozoo.algorithms.impala.learner import ImpalaLearner
 from neurozoo.algorithms.impala.session import ImpalaSession
-from neurozoo.algorithms.learner_session import find_ops
+from neurozoo.algorithms.learner_session import find_core
 from neurozoo.algorithms.session import RunContext
 from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.environments.games import game_names
@@ -26,11 +26,11 @@ CUT = dataclasses.replace(STICKY, max_frames=301, action_set="minimal")  # withi
 NATURE = get_protocol("nature2015")
 
 
-def vector(game, protocol, *, ops=None, count=2, threads=1, seed=0, **choices):
+def vector(game, protocol, *, core=None, count=2, threads=1, seed=0, **choices):
     def seed_of(index, episode):
         return seed + 100 * index + episode
 
-    return AtariVectorEnvironment(game, protocol, count=count, threads=threads, seed_of=seed_of, ops=ops, **choices)
+    return AtariVectorEnvironment(game, protocol, count=count, threads=threads, seed_of=seed_of, core=core, **choices)
 
 
 def assert_equal(ours, theirs):
@@ -70,28 +70,28 @@ def play_both(ours, theirs, *, steps, seed=0):
         ("air_raid", CUT, 160, 2),  # a higher screen
     ],
 )
-def test_the_op_plays_as_ale_py(ops, game, protocol, steps, ends):
-    assert play_both(vector(game, protocol, ops=ops), vector(game, protocol), steps=steps) >= ends
+def test_the_core_plays_as_ale_py(core, game, protocol, steps, ends):
+    assert play_both(vector(game, protocol, core=core), vector(game, protocol), steps=steps) >= ends
 
 
 @pytest.mark.long(seconds=8)
 @pytest.mark.parametrize("game", game_names())
-def test_the_op_plays_every_game_as_ale_py(ops, game):
+def test_the_core_plays_every_game_as_ale_py(core, game):
     for protocol in (STICKY, NATURE, CUT):
-        play_both(vector(game, protocol, ops=ops), vector(game, protocol), steps=330, seed=len(game))
+        play_both(vector(game, protocol, core=core), vector(game, protocol), steps=330, seed=len(game))
 
 
-def test_no_ops_are_drawn_alike(ops):
+def test_no_ops_are_drawn_alike(core):
     protocol = dataclasses.replace(NATURE, max_noops=2)
-    ours, theirs = (vector("freeway", protocol, ops=each) for each in (ops, None))
+    ours, theirs = (vector("freeway", protocol, core=each) for each in (core, None))
     for _ in range(4):
         assert_equal(ours, theirs)
         for environment in (ours, theirs):
             environment.start_episodes(np.array([True, False]))
 
 
-def test_a_state_of_one_continues_in_the_other_with_any_number_of_threads(ops):
-    theirs, ours = vector("pong", NATURE), vector("pong", NATURE, ops=ops, threads=2)
+def test_a_state_of_one_continues_in_the_other_with_any_number_of_threads(core):
+    theirs, ours = vector("pong", NATURE), vector("pong", NATURE, core=core, threads=2)
     for action in np.random.default_rng(1).integers(6, size=(40, 2)):
         theirs.send(action)
         theirs.receive()
@@ -103,8 +103,8 @@ def test_a_state_of_one_continues_in_the_other_with_any_number_of_threads(ops):
     play_both(back, ours, steps=10)
 
 
-def test_earlier_arrays_keep_their_content(ops):
-    environment = vector("breakout", STICKY, ops=ops)
+def test_earlier_arrays_keep_their_content(core):
+    environment = vector("breakout", STICKY, core=core)
     before = environment.stacks
     content = before.copy()
     for _ in range(3):
@@ -114,8 +114,8 @@ def test_earlier_arrays_keep_their_content(ops):
     assert (environment.stacks != content).any()
 
 
-def test_it_can_be_closed_during_a_step(ops):
-    environment = vector("breakout", STICKY, ops=ops, count=3, threads=2)
+def test_it_can_be_closed_during_a_step(core):
+    environment = vector("breakout", STICKY, core=core, count=3, threads=2)
     environment.send(np.zeros(3, int))
     environment.close()
     environment.close()
@@ -129,17 +129,17 @@ def test_it_can_be_closed_during_a_step(ops):
         ({"num_threads": 0}, "needs at least 1 thread"),
     ],
 )
-def test_wrong_numbers_are_told(ops, wrong, sentence):
+def test_wrong_numbers_are_told(core, wrong, sentence):
     given = {
         "num_envs": 1, "num_threads": 1, "max_num_frames_per_episode": 100, "repeat_action_probability": 0.25,
         "full_action_space": True, "frameskip": 4, "noop_max": 0,
     }  # fmt: skip
     with pytest.raises(NeurozooError, match=sentence):
-        NativeVectorEnv(ops, "pong", **given | wrong)
+        NativeVectorEnv(core, "pong", **given | wrong)
 
 
-def test_a_wrong_action_is_told_and_ends_nothing(ops):
-    environment = vector("pong", CUT, ops=ops)
+def test_a_wrong_action_is_told_and_ends_nothing(core):
+    environment = vector("pong", CUT, core=core)
     environment.send(np.array([0, 6]))
     with pytest.raises(NeurozooError, match="actions 0 to 5, but got 6"):
         environment.receive()
@@ -147,9 +147,9 @@ def test_a_wrong_action_is_told_and_ends_nothing(ops):
     assert not environment.receive().is_over.any()
 
 
-def test_what_is_closed_or_has_other_environments_says_so(ops):
+def test_what_is_closed_or_has_other_environments_says_so(core):
     environment = NativeVectorEnv(
-        ops, "pong", 2, num_threads=1, max_num_frames_per_episode=100, repeat_action_probability=0.25,
+        core, "pong", 2, num_threads=1, max_num_frames_per_episode=100, repeat_action_probability=0.25,
         full_action_space=True, frameskip=4, noop_max=0,
     )  # fmt: skip
     with pytest.raises(NeurozooError, match=r"^Input actions should have 2 values, but has 1\.$"):
@@ -165,7 +165,7 @@ def test_what_is_closed_or_has_other_environments_says_so(ops):
             act()
 
 
-def test_an_op_that_is_missing_or_damaged_is_done_without(tmp_path):
+def test_a_core_that_is_missing_or_damaged_is_done_without(tmp_path):
     assert usable_core(None) == usable_core(tmp_path / "no.so") == (None, None)
     library = tmp_path / "libneurozoo_core.so"
     library.write_bytes(b"half")
@@ -175,11 +175,11 @@ def test_an_op_that_is_missing_or_damaged_is_done_without(tmp_path):
     assert "is damaged" in reason
 
 
-def test_where_another_ale_py_is_installed_that_one_plays(ops, monkeypatch):
-    assert find_ops(ops, STICKY) == (ops, [])
-    assert find_ops(ops, get_protocol("river_fixed")) == (None, [])
+def test_where_another_ale_py_is_installed_that_one_plays(core, monkeypatch):
+    assert find_core(core, STICKY) == (core, [])
+    assert find_core(core, get_protocol("river_fixed")) == (None, [])
     monkeypatch.setattr(learner_session.metadata, "version", lambda name: "0.11.0")
-    found, (sentence,) = find_ops(ops, STICKY)
+    found, (sentence,) = find_core(core, STICKY)
     assert found is None
     assert "but 0.11.0 is installed" in sentence
 
@@ -194,17 +194,17 @@ class StillNetwork:
         return np.zeros((len(stacks), self.num_actions), np.float32)
 
 
-def context(algo, model, folder, ops):
+def context(algo, model, folder, core):
     settings = resolve_settings(algo, preset="demo", overrides={})
-    return RunContext(algo=algo, game="breakout", model=model, run=1, settings=settings, run_dir=folder, ops=ops)
+    return RunContext(algo=algo, game="breakout", model=model, run=1, settings=settings, run_dir=folder, core=core)
 
 
-def test_learners_play_in_the_op_if_it_can_be_loaded_and_say_so_if_not(ops, tmp_path, monkeypatch):
+def test_learners_play_in_the_core_if_it_can_be_loaded_and_say_so_if_not(core, tmp_path, monkeypatch):
     monkeypatch.setattr(dqn_learner, "QNetwork", StillNetwork)
     monkeypatch.setattr(dqn_session, "keep_to_threads", lambda threads: None)
     damaged = tmp_path / "libneurozoo_core.so"
     damaged.write_bytes(b"half")
-    for given, is_native, count in ((ops, True, 0), (None, False, 0), (damaged, False, 1)):
+    for given, is_native, count in ((core, True, 0), (None, False, 0), (damaged, False, 1)):
         session = DqnSession(context("dqn", "small", tmp_path / "run", given))
         with session:
             environments, *_ = session._learner.parts
@@ -212,11 +212,11 @@ def test_learners_play_in_the_op_if_it_can_be_loaded_and_say_so_if_not(ops, tmp_
         assert sum("ale-py plays the games" in sentence for sentence in session.announcements) == count
 
 
-def test_actors_of_impala_play_in_the_op_too(ops, tmp_path, monkeypatch):
+def test_actors_of_impala_play_in_the_core_too(core, tmp_path, monkeypatch):
     for method in ("open", "close"):
         monkeypatch.setattr(ImpalaLearner, method, lambda learner: None)
     monkeypatch.setattr(impala_session, "keep_to_threads", lambda threads: None)
-    for given, is_native in ((ops, True), (None, False)):
+    for given, is_native in ((core, True), (None, False)):
         with ImpalaSession(context("impala", "impala_shallow", tmp_path / "run", given)) as session:
             environments = session._make_environments(1, lambda index, episode: 0)
             assert isinstance(environments._environment, NativeVectorEnv) == is_native

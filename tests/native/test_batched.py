@@ -28,14 +28,14 @@ PARENTS = [Genome(1000 * i, (Mutation(i, 0.01),)) for i in range(3)]
 
 
 @pytest.fixture(scope="module")
-def engines(ops, noise_table):
+def engines(core, noise_table):
     """Makes evaluators: `engines(class, game=...)`. Closes all of them at the end."""
     made = []
 
     def make(kind, *, game="frostbite", model="small", protocol=None, layout=None, **more):
         record = protocol_of(game, protocol)
         layout = layout or layout_of(game, model, record)
-        made.append(kind(ops=ops, noise=noise_table, layout=layout, game=game, protocol=record, **more))
+        made.append(kind(core=core, noise=noise_table, layout=layout, game=game, protocol=record, **more))
         return made[-1]
 
     yield make

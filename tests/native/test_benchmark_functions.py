@@ -21,10 +21,10 @@ PROTOCOLS = {
 }
 
 
-def time_world(ops, protocol, decisions, *, observes=True, repetitions=1, max_frames=400):
-    core = load_core(ops)
-    return core.time_world(
-        world=make_world(core, "frostbite", protocol),
+def time_world(core, protocol, decisions, *, observes=True, repetitions=1, max_frames=400):
+    native = load_core(core)
+    return native.time_world(
+        world=make_world(native, "frostbite", protocol),
         noops=7,
         seeds=3,
         max_frames=max_frames,
@@ -34,9 +34,9 @@ def time_world(ops, protocol, decisions, *, observes=True, repetitions=1, max_fr
     )
 
 
-def time_forward(ops, layout, *, parameters=None, planes=None, repetitions=1):
+def time_forward(core, layout, *, parameters=None, planes=None, repetitions=1):
     size = layout.parameter_count
-    return load_core(ops).time_forward(
+    return load_core(core).time_forward(
         parameters=np.zeros(size) if parameters is None else parameters,
         reference=[],
         planes=np.zeros((1, 84, 84, 1)) if planes is None else planes,
@@ -48,12 +48,12 @@ def time_forward(ops, layout, *, parameters=None, planes=None, repetitions=1):
 
 @pytest.mark.parametrize("observes", [True, False])
 @pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=PROTOCOLS)
-def test_an_episode_is_repeated_from_its_decisions(ops, evaluators, protocol, observes):
+def test_an_episode_is_repeated_from_its_decisions(core, evaluators, protocol, observes):
     evaluator = evaluators(game="frostbite", model="small", protocol=protocol)
     genome = Genome(12_345)
     evaluator.pin([genome])
     trace = evaluator.trace(Episode(genome, noops=7, seed=3, max_frames=400))
-    seconds, frames, score = time_world(ops, protocol, trace.actions, observes=observes, repetitions=2)
+    seconds, frames, score = time_world(core, protocol, trace.actions, observes=observes, repetitions=2)
     assert float(score) == trace.rewards.sum()
     assert int(frames) == 400
     wall, processor = np.moveaxis(seconds, 2, 0)
@@ -63,25 +63,25 @@ def test_an_episode_is_repeated_from_its_decisions(ops, evaluators, protocol, ob
     assert np.all((wall[:, 2] > 0) == observes)
 
 
-def test_no_more_frames_are_repeated_than_the_episode_may_have(ops):
-    _, frames, _ = time_world(ops, PUBLISHED, [0] * 5, max_frames=18)
+def test_no_more_frames_are_repeated_than_the_episode_may_have(core):
+    _, frames, _ = time_world(core, PUBLISHED, [0] * 5, max_frames=18)
     assert int(frames) == 18  # 4 * 4 + 2
 
 
-def test_what_is_counted_is_1_at_least(ops):
+def test_what_is_counted_is_1_at_least(core):
     with pytest.raises(NeurozooError, match=r"^repetitions should be at least 1, but is 0\.$"):
-        time_world(ops, PUBLISHED, [0], repetitions=0)
+        time_world(core, PUBLISHED, [0], repetitions=0)
     with pytest.raises(NeurozooError, match=r"^num_threads should be at least 1, but is -1\.$"):
-        load_core(ops).measure_read_bandwidth(num_threads=-1)
+        load_core(core).measure_read_bandwidth(num_threads=-1)
 
 
 @pytest.mark.parametrize("decision", [-1, 18])
-def test_a_decision_that_the_game_does_not_have_is_refused(ops, decision):
+def test_a_decision_that_the_game_does_not_have_is_refused(core, decision):
     with pytest.raises(NeurozooError, match=rf"^Action {decision} does not exist; the game has 18\.$"):
-        time_world(ops, PUBLISHED, [0, decision])
+        time_world(core, PUBLISHED, [0, decision])
 
 
-def test_the_network_answers_as_in_the_episode_in_every_repetition(ops, evaluators):
+def test_the_network_answers_as_in_the_episode_in_every_repetition(core, evaluators):
     evaluator = evaluators(game="frostbite", model="small")
     genome = Genome(12_345)
     evaluator.pin([genome])
@@ -89,7 +89,7 @@ def test_the_network_answers_as_in_the_episode_in_every_repetition(ops, evaluato
     layout = layout_of("frostbite", "small", PUBLISHED)
     for repetitions in (1, 3):
         seconds, outputs, *_ = time_forward(
-            ops, layout, parameters=evaluator.parameters(genome), planes=trace.planes, repetitions=repetitions
+            core, layout, parameters=evaluator.parameters(genome), planes=trace.planes, repetitions=repetitions
         )
         np.testing.assert_array_equal(outputs, trace.logits)
         assert seconds.shape == (repetitions, 2)
@@ -105,7 +105,7 @@ def test_the_network_answers_as_in_the_episode_in_every_repetition(ops, evaluato
         ({"planes": np.zeros((84, 84), np.float32)}, r"shape \[84,84\]"),
     ],
 )
-def test_what_does_not_fit_the_network_is_refused(ops, wrong, sentence):
+def test_what_does_not_fit_the_network_is_refused(core, wrong, sentence):
     layout = layout_of("frostbite", "small", PUBLISHED)
     with pytest.raises(NeurozooError, match=sentence):
-        time_forward(ops, layout, **wrong)
+        time_forward(core, layout, **wrong)

@@ -1,4 +1,4 @@
-"""The op makes the same weights from a genome as NumPy, to the bit."""
+"""The core makes the same weights from a genome as NumPy, to the bit."""
 
 import numpy as np
 import pytest

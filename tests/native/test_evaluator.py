@@ -45,12 +45,12 @@ def families():
 
 
 @pytest.fixture
-def fresh(ops, noise_table):
+def fresh(core, noise_table):
     """Makes an evaluator that no other test has: `fresh(threads=...)`."""
 
     def make(*, model="small", game="frostbite", protocol=UBER, layout=None, **more):
         layout = layout or get_network(model).layout(len(action_codes(game, protocol.action_set)))
-        return NativeEvaluator(ops=ops, noise=noise_table, layout=layout, game=game, protocol=protocol, **more)
+        return NativeEvaluator(core=core, noise=noise_table, layout=layout, game=game, protocol=protocol, **more)
 
     return make
 
@@ -189,9 +189,9 @@ def test_receive_returns_at_once_when_an_episode_has_finished(evaluators):
 
 
 @pytest.fixture(scope="module")
-def refusal(ops, noise_table):
+def refusal(core, noise_table):
     """Makes an evaluator of the core with some inputs changed; returns the error message."""
-    core = load_core(ops)
+    native = load_core(core)
     layout = get_network("recurrent_large").layout(18)
     world = {
         "rom": rom_path("frostbite"),
@@ -214,8 +214,8 @@ def refusal(ops, noise_table):
     def make(**changes):
         ours = {name: changes.get(name, value) for name, value in world.items()}
         with pytest.raises(NeurozooError) as caught:
-            core.make_evaluator(
-                world=core.make_atari_world(**ours),
+            native.make_evaluator(
+                world=native.make_atari_world(**ours),
                 **{name: changes.get(name, value) for name, value in given.items()},
             )
         return str(caught.value)
@@ -318,14 +318,14 @@ def limit(spare):
 
 def make(threads):
     return NativeEvaluator(
-        ops=sys.argv[1], noise=sys.argv[2], layout=get_network("large").layout(18), game="frostbite",
+        core=sys.argv[1], noise=sys.argv[2], layout=get_network("large").layout(18), game="frostbite",
         protocol=get_protocol("uber2018"), threads=threads,
     )
 """
 
 
 @pytest.mark.long(seconds=8)
-def test_too_little_memory_and_too_many_threads_are_sentences(python, ops, noise_table):
+def test_too_little_memory_and_too_many_threads_are_sentences(python, core, noise_table):
     code = (
         LIMITED_MEMORY
         + """
@@ -343,7 +343,7 @@ limit(1_400_000_000)  # the noise table takes 1 GB of addresses, and each thread
 print(complaint(lambda: make(5000)))
 """
     )
-    no_memory, no_threads = python(code, ops, noise_table).stdout.splitlines()
+    no_memory, no_threads = python(code, core, noise_table).stdout.splitlines()
     assert no_memory == "There is not enough memory; ask for fewer threads or a smaller network."
     assert re.fullmatch(r"Only \d+ of 5000 threads could be started \(.*\); ask for fewer\.", no_threads)
 
@@ -388,7 +388,7 @@ def test_a_forgotten_evaluator_ends_its_threads(fresh):
     assert process.num_threads() == threads - 3
 
 
-def test_python_ends_at_once_and_without_a_word_while_a_forgotten_evaluator_plays(ops, noise_table):
+def test_python_ends_at_once_and_without_a_word_while_a_forgotten_evaluator_plays(core, noise_table):
     code = """
 import builtins, sys
 from neurozoo.environments.protocols import get_protocol
@@ -398,11 +398,11 @@ from neurozoo.genomes.genome import Genome
 from neurozoo.networks.catalogue import get_network
 
 game = {"game": "freeway", "protocol": get_protocol("uber2018"), "layout": get_network("large").layout(3)}
-builtins.kept = NativeEvaluator(ops=sys.argv[1], noise=sys.argv[2], **game)
+builtins.kept = NativeEvaluator(core=sys.argv[1], noise=sys.argv[2], **game)
 builtins.kept.submit({n: Episode(Genome(n), 1, 0, 108_000) for n in range(20_000)})  # hours
 """
     ended = subprocess.run(
-        [sys.executable, "-c", code, ops, noise_table], capture_output=True, text=True, check=True, timeout=1800
+        [sys.executable, "-c", code, core, noise_table], capture_output=True, text=True, check=True, timeout=1800
     )
     assert not [line for line in ended.stderr.splitlines() if "Error" in line or "Exception" in line]
 

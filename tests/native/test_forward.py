@@ -91,7 +91,7 @@ def outputs_of_the_textbook(theta, layout, observations, reference=None):
 
 @pytest.fixture(scope="module")
 def native(tmp_path_factory):
-    """Makes networks of the native core: `native(layout)`. Compiles the core alone, without the op."""
+    """Makes networks of the native core: `native(layout)`. Compiles no other part of it."""
     library = tmp_path_factory.mktemp("shim") / "shim.so"
     shim = Path(__file__).with_name("network_shim.cc")
     options = ["-std=c++17", "-O2", "-march=native", "-ffp-contract=fast", "-shared", "-fPIC", f"-I{SOURCES}"]
@@ -192,7 +192,7 @@ UNPADDED = Network(
     ),
 )
 
-# Not for 84 x 84 x 4. The op does not play the worlds of `mujoco`, which scales observations by their statistics.
+# Not for 84 x 84 x 4. The core does not play the worlds of `mujoco`, which scales observations by their statistics.
 ELSEWHERE = ("cells", "cshenton", "dense_tanh", "mujoco", "river_test")
 
 # (network, shape of the observation, outputs): each network with its usual shape, some also with odd shapes.
@@ -427,7 +427,7 @@ def test_rows_of_another_length_and_a_plan_without_its_last_layer_are_refused(na
         native(layout, scales=plan_scales(layout)[:, :-1])
 
 
-# The op itself: (network, game, protocol).
+# The core itself: (network, game, protocol).
 PLAYED = [
     *((name, "frostbite", "uber2018") for name in NETWORKS if name not in ELSEWHERE),
     ("cshenton", "frostbite", "gym_v4"),
@@ -445,13 +445,13 @@ def observations_of(planes, stack):
 
 
 @pytest.fixture(scope="module", params=PLAYED, ids="-".join)
-def played(request, ops, noise_table, noise):
-    """(layout, theta, the op's theta, reference or None, observations, trace) of a few steps."""
+def played(request, core, noise_table, noise):
+    """(layout, theta, the core's theta, reference or None, observations, trace) of a few steps."""
     model, game, name = request.param
     protocol = get_protocol(name)
     layout = layout_of(game, model, protocol)
     reference = collect_reference(game, protocol, entropy=(1, 1)) if layout.needs_reference else None
-    with NativeEvaluator(ops=ops, noise=noise_table, layout=layout, game=game, protocol=protocol) as evaluator:
+    with NativeEvaluator(core=core, noise=noise_table, layout=layout, game=game, protocol=protocol) as evaluator:
         if reference is not None:
             evaluator.set_reference(reference)
         evaluator.pin([GENOME])
@@ -461,11 +461,11 @@ def played(request, ops, noise_table, noise):
     return layout, decode(GENOME, noise=noise, layout=layout), from_op, reference, observations, trace
 
 
-def test_the_op_makes_the_same_weights_to_the_bit(played):
+def test_the_core_makes_the_same_weights_to_the_bit(played):
     np.testing.assert_array_equal(played[2].view(np.int32), played[1].view(np.int32))
 
 
-def test_outputs_of_the_op_equal_those_of_the_textbook_in_double_precision(played):
+def test_outputs_of_the_core_equal_those_of_the_textbook_in_double_precision(played):
     layout, theta, _, reference, observations, trace = played
     assert len(trace.logits) >= STEPS
     expected = outputs_of_the_textbook(theta, layout, observations, reference)

@@ -9,8 +9,8 @@ from neurozoo.environments.mazes.simulator import play
 from neurozoo.errors import NeurozooError
 
 
-def test_the_wall_follower_solves_what_is_published(ops):
-    scores = score_in_mazes("wall_follower", ops=ops, walls=[0.0, 0.1, 0.5], mazes=300)
+def test_the_wall_follower_solves_what_is_published(core):
+    scores = score_in_mazes("wall_follower", core=core, walls=[0.0, 0.1, 0.5], mazes=300)
     empty, open_mazes, dense = scores
     # From a corner of an empty maze it follows the outer wall to the other corner, or turns in circles away from it.
     corner, opposite = np.zeros(4, int), np.full(4, 255)
@@ -26,11 +26,11 @@ def test_the_wall_follower_solves_what_is_published(ops):
     assert all(each.solved_low <= each.solved <= each.solved_high for each in scores)
 
 
-def test_threads_do_not_change_the_scores_of_a_trained_agent(ops, tmp_path):
+def test_threads_do_not_change_the_scores_of_a_trained_agent(core, tmp_path):
     path = tmp_path / "agent.npz"
     network = layout(3)
     np.savez(path, **network.split(network.draw(np.random.default_rng(0), "orthogonal")))
-    given = {"ops": ops, "walls": [0.65], "mazes": 12, "episodes": 4}
+    given = {"core": core, "walls": [0.65], "mazes": 12, "episodes": 4}
     one = score_in_mazes(str(path), **given)
     assert score_in_mazes(str(path), threads=2, **given) == one
     assert score_in_mazes(str(path), seed=1, **given) != one
@@ -49,4 +49,4 @@ def test_threads_do_not_change_the_scores_of_a_trained_agent(ops, tmp_path):
 )
 def test_slips_get_a_sentence(given, sentence):
     with pytest.raises(NeurozooError, match=sentence):
-        score_in_mazes(given.pop("agent", "wall_follower"), ops="missing.so", **given)
+        score_in_mazes(given.pop("agent", "wall_follower"), core="missing.so", **given)

@@ -1,4 +1,4 @@
-"""The op plays mazes as NumPy does: the same endpoints, episodes and visits, for any number of threads."""
+"""The core plays mazes as NumPy does: the same endpoints, episodes and visits, for any number of threads."""
 
 from dataclasses import replace
 from itertools import chain
@@ -11,7 +11,7 @@ from neurozoo.algorithms.compiled import stepper
 from neurozoo.environments.level_domains import Play, get_level_domain
 from neurozoo.environments.mazes.agents import WallFollower, read_maze_agent
 from neurozoo.environments.mazes.endpoints import SIDE, find_endpoints
-from neurozoo.environments.mazes.episodes import Finished, Starts, find_endpoints_in_op, play_in_op
+from neurozoo.environments.mazes.episodes import Finished, Starts, find_endpoints_in_core, play_in_core
 from neurozoo.environments.mazes.recurrent_agent import RecurrentAgent, choose, layout
 from neurozoo.environments.mazes.simulator import TIME_LIMIT, TURN_LEFT, TURN_RIGHT, MazeEpisodes
 from neurozoo.environments.protocols import get_protocol
@@ -64,10 +64,10 @@ def walk(agent, starts, maze, copy, episode):
 
 
 def play_slowly(agent, starts):
-    """What the op plays, episode by episode in NumPy.
+    """What the core plays, episode by episode in NumPy.
 
-    Sums have other roundings than in the op. So a recurrent agent may choose another action where a random number lies
-    within 1e-6 of the border between two, and go another way from there.
+    Sums have other roundings than in the core. So a recurrent agent may choose another action where a random number
+    lies within 1e-6 of the border between two, and go another way from there.
     """
     fields, visits = [], []
     copies, episodes = starts.direction.shape[1:]
@@ -91,12 +91,12 @@ def check_same(found, expected):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
 
 
-def test_endpoints_are_those_of_numpy(ops):
+def test_endpoints_are_those_of_numpy(core):
     corridor = np.ones((3, SIDE, SIDE), bool)
     corridor[1, 15, 14:] = False  # the last two cells
     corridor[2, 4, 4] = False
     walls = np.concatenate([random_walls(300, most=1.0), corridor, np.zeros((1, SIDE, SIDE), bool)])
-    found, expected = find_endpoints_in_op(walls, ops=ops), find_endpoints(walls)
+    found, expected = find_endpoints_in_core(walls, core=core), find_endpoints(walls)
     for name in ("start", "goal", "distance", "reachable"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
     assert (expected.distance < 1).sum() >= 2
@@ -104,12 +104,12 @@ def test_endpoints_are_those_of_numpy(ops):
 
 @pytest.mark.parametrize("sampling", ["first_finished", "fixed"])
 @pytest.mark.parametrize("episodes", [7, 50])
-def test_an_evaluation_of_the_wall_follower_is_the_same_to_the_byte(ops, sampling, episodes):
+def test_an_evaluation_of_the_wall_follower_is_the_same_to_the_byte(core, sampling, episodes):
     levels = random_walls(40, seed=2, most=0.95).astype(np.uint8)
     play = Play(agent="wall_follower", num_episodes=episodes, sampling=sampling, shares_first_direction=episodes == 50)
     slow = MAZE.evaluate(levels, play, [np.random.default_rng(n) for n in range(40)])
     for threads in (1, 3):
-        in_op = replace(play, ops=ops, threads=threads)
+        in_op = replace(play, core=core, threads=threads)
         fast = MAZE.evaluate(levels, in_op, [np.random.default_rng(n) for n in range(40)])
         assert {name: array.tobytes() for name, array in fast.values.items()} == {
             name: array.tobytes() for name, array in slow.values.items()
@@ -119,13 +119,13 @@ def test_an_evaluation_of_the_wall_follower_is_the_same_to_the_byte(ops, samplin
     assert slow.values["left_turns"].std() > 5
 
 
-def test_every_episode_of_the_wall_follower_is_that_of_a_slow_twin(ops):
+def test_every_episode_of_the_wall_follower_is_that_of_a_slow_twin(core):
     starts = starts_in(random_walls(20, seed=3))
-    check_same(play_in_op(WallFollower(), starts, ops=ops), play_slowly(WallFollower(), starts))
+    check_same(play_in_core(WallFollower(), starts, core=core), play_slowly(WallFollower(), starts))
 
 
 @pytest.mark.parametrize("num_actions", [3, 7])
-def test_preferences_are_those_of_a_twin_in_double_precision(ops, num_actions):
+def test_preferences_are_those_of_a_twin_in_double_precision(core, num_actions):
     agent = lively(num_actions=num_actions)
     walls = random_walls(2, seed=4, most=0.3)[1:]
     ends = find_endpoints(walls)
@@ -138,12 +138,12 @@ def test_preferences_are_those_of_a_twin_in_double_precision(ops, num_actions):
         poses.append((episode.cell[0], episode.direction[0]))
         episode.step(rng.choice(3, size=1, p=[0.2, 0.2, 0.6]))
     cells, directions = np.array(poses, np.int64).T
-    found = load_core(ops).compute_maze_preferences(
+    found = load_core(core).compute_maze_preferences(
         walls=walls[0],
         goal=ends.goal[0],
         cells=cells,
         directions=directions,
-        parameters=agent.op_parameters,
+        parameters=agent.core_parameters,
     )
     assert np.ptp(expected, axis=0).min() > 0.1
     # Sums of 405 products are rounded to 24 bits, and the memory carries that on.
@@ -151,11 +151,11 @@ def test_preferences_are_those_of_a_twin_in_double_precision(ops, num_actions):
 
 
 @pytest.mark.parametrize("num_actions", [3, 7])
-def test_the_recurrent_agent_walks_as_its_twin(ops, num_actions):
+def test_the_recurrent_agent_walks_as_its_twin(core, num_actions):
     agent = lively(num_actions=num_actions)
     starts = starts_in(random_walls(2, seed=6, least=0.45), copies=3, episodes=2, counting=4)
     expected = play_slowly(agent, starts)
-    check_same(play_in_op(agent, starts, ops=ops), expected)
+    check_same(play_in_core(agent, starts, core=core), expected)
     assert expected.lengths.std() > 50
 
 
@@ -164,7 +164,7 @@ class InKeras(RecurrentAgent):
 
     def preferences(self, image, direction, memory):
         if not hasattr(self, "model"):
-            self.model = stepper(layout(self.num_actions).keras_model(self.op_parameters))
+            self.model = stepper(layout(self.num_actions).keras_model(self.core_parameters))
         seen = np.concatenate([image, np.broadcast_to(direction[:, None, None, None], (len(image), 5, 5, 1))], axis=3)
         history = [np.zeros(len(image), np.int32), np.zeros(len(image), np.float32)]
         given = [seen.astype(np.float32), *history, *np.moveaxis(memory, 1, 0).astype(np.float32)]
@@ -172,10 +172,10 @@ class InKeras(RecurrentAgent):
         return logits, np.stack(states, axis=1)
 
 
-def test_a_run_of_the_network_walks_in_keras_as_its_weights_do_in_the_op(ops, tmp_path):
+def test_a_run_of_the_network_walks_in_keras_as_its_weights_do_in_the_core(core, tmp_path):
     network = layout(3)
     checkpoint = Checkpoint(
-        theta=lively(seed=3).op_parameters,
+        theta=lively(seed=3).core_parameters,
         algo="impala",
         game="maze",
         model="maze_recurrent",
@@ -187,41 +187,41 @@ def test_a_run_of_the_network_walks_in_keras_as_its_weights_do_in_the_op(ops, tm
     write_checkpoint(tmp_path / "checkpoint.npz", checkpoint)
     export_weights(tmp_path / "checkpoint.npz", tmp_path / "agent.npz", noise="")
     agent = read_maze_agent(tmp_path / "agent.npz")
-    np.testing.assert_array_equal(agent.op_parameters, read_maze_agent(tmp_path / "checkpoint.npz").op_parameters)
+    np.testing.assert_array_equal(agent.core_parameters, read_maze_agent(tmp_path / "checkpoint.npz").core_parameters)
     starts = starts_in(random_walls(2, seed=9, least=0.4, most=0.5), copies=5, episodes=1, counting=5)
     expected = play_slowly(InKeras(network.split(checkpoint.theta)), starts)
-    check_same(play_in_op(agent, starts, ops=ops), expected)
+    check_same(play_in_core(agent, starts, core=core), expected)
     assert expected.is_solved.any()
     assert expected.lengths.std() > 50
 
 
-def test_episodes_depend_neither_on_threads_nor_on_other_mazes(ops):
+def test_episodes_depend_neither_on_threads_nor_on_other_mazes(core):
     agent = lively()
     starts = starts_in(random_walls(30, seed=7, least=0.5), copies=5, episodes=2, counting=6)
-    whole = play_in_op(agent, starts, ops=ops)
+    whole = play_in_core(agent, starts, core=core)
     for threads in (3, 100_000):  # no more are started than there are mazes
-        check_same(play_in_op(agent, starts, ops=ops, threads=threads), whole)
+        check_same(play_in_core(agent, starts, core=core, threads=threads), whole)
     some = np.array([29, 3, 11])
     parts = (getattr(starts, name)[some] for name in ("walls", "start", "goal", "direction", "seed"))
-    alone = play_in_op(agent, Starts(*parts, starts.num_counting), ops=ops)
+    alone = play_in_core(agent, Starts(*parts, starts.num_counting), core=core)
     np.testing.assert_array_equal(alone.lengths, whole.lengths[some])
     np.testing.assert_array_equal(alone.visits, whole.visits[some])
-    other = play_in_op(agent, replace(starts, seed=starts.seed + 1), ops=ops)
+    other = play_in_core(agent, replace(starts, seed=starts.seed + 1), core=core)
     assert not np.array_equal(other.visits, whole.visits)
 
 
-def test_an_episode_begins_without_memory(ops):
+def test_an_episode_begins_without_memory(core):
     agent = lively()
     walls = np.repeat(random_walls(1, seed=8, least=0.4), 20, axis=0)
     one = starts_in(walls, copies=1, episodes=1, counting=1)
     two = replace(one, direction=np.repeat(one.direction, 2, axis=2), num_counting=2)
     np.testing.assert_array_equal(
-        play_in_op(agent, one, ops=ops).lengths[:, 0], play_in_op(agent, two, ops=ops).lengths[:, 0]
+        play_in_core(agent, one, core=core).lengths[:, 0], play_in_core(agent, two, core=core).lengths[:, 0]
     )
     # The second episode has the random numbers that the first one has under a seed moved by one.
     moved = replace(one, seed=(one.seed.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)).astype(np.int64))
     np.testing.assert_array_equal(
-        play_in_op(agent, moved, ops=ops).lengths[:, 0], play_in_op(agent, two, ops=ops).lengths[:, 1]
+        play_in_core(agent, moved, core=core).lengths[:, 0], play_in_core(agent, two, core=core).lengths[:, 1]
     )
 
 
@@ -236,14 +236,14 @@ def test_an_episode_begins_without_memory(ops):
         ({"seed": np.zeros(2, np.int64)}, "Input seeds should have 1 values, but has 2"),
     ],
 )
-def test_what_makes_no_sense_is_refused(ops, change, sentence):
+def test_what_makes_no_sense_is_refused(core, change, sentence):
     starts = replace(starts_in(random_walls(1)), **change)
     with pytest.raises(NeurozooError, match=sentence):
-        play_in_op(WallFollower(), starts, ops=ops)
+        play_in_core(WallFollower(), starts, core=core)
 
 
-def test_weights_of_another_network_are_refused(ops):
+def test_weights_of_another_network_are_refused(core):
     with pytest.raises(NeurozooError, match="432,698 parameters and 33 for each of 3 to 8 actions, but 7 were given"):
-        load_core(ops).compute_maze_preferences(
+        load_core(core).compute_maze_preferences(
             walls=np.zeros((16, 16)), goal=0, cells=[0], directions=[0], parameters=np.zeros(7)
         )

@@ -20,20 +20,20 @@ THREADS = 3
 
 
 @pytest.fixture(scope="module")
-def library(ops):
-    return load_ops(ops)
+def library(core):
+    return load_ops(core)
 
 
-def test_each_function_that_writes_to_no_input_has_an_op(ops, library):
-    functions = {name for name, function in vars(load_core(ops)).items() if "*" not in str(function.inputs)}
+def test_each_function_that_writes_to_no_input_has_an_op(core, library):
+    functions = {name for name, function in vars(load_core(core)).items() if "*" not in str(function.inputs)}
     assert {"make_evaluator", "play_mazes"} <= functions
     assert {name for name in functions if not hasattr(library, f"neurozoo_{name}")} == set()
 
 
-def test_an_op_returns_what_the_function_returns_and_describes_itself(ops, library):
+def test_an_op_returns_what_the_function_returns_and_describes_itself(core, library):
     walls = (np.random.default_rng(1).random((20, 16, 16)) < 0.4).astype(np.uint8)
     found = library.neurozoo_find_maze_endpoints(walls=walls)
-    np.testing.assert_array_equal(found, load_core(ops).find_maze_endpoints(walls=walls))
+    np.testing.assert_array_equal(found, load_core(core).find_maze_endpoints(walls=walls))
     assert "longest shortest path" in library.neurozoo_find_maze_endpoints.__doc__
 
 

@@ -1,6 +1,6 @@
-"""The op's observations, step by step, equal those of two slower engines: our Python environment, and ale-py's.
+"""The core's observations, step by step, equal those of two slower engines: our Python environment, and ale-py's.
 
-The op reuses an emulator over many episodes; the Python environment loads the ROM for each. If they agree, an episode
+The core reuses an emulator over many episodes; the Python environment loads the ROM for each. If they agree, an episode
 does not affect later ones.
 """
 
@@ -43,14 +43,14 @@ def assert_twin_sees_the_same(environment, trace, *, levels, noops=0, seed=0):
     "every", [pytest.param(12, id="5 games"), pytest.param(1, id="60 games", marks=pytest.mark.long(seconds=60))]
 )
 def test_a_used_evaluator_plays_each_game_as_a_console_just_switched_on(
-    ops, noise_table, published_games, protocol, every
+    core, noise_table, published_games, protocol, every
 ):
     # A resize to bytes may round a half the other way: 1 level, plus a little for the float form.
     levels = 1.0001 if protocol is MACHADO else 0
     for number, game in list(enumerate(published_games))[::every]:
         layout = get_network("small").layout(len(action_codes(game, protocol.action_set)))
         noops, seed = (0, number) if protocol is MACHADO else (1 + number % 30, 0)
-        with NativeEvaluator(ops=ops, noise=noise_table, layout=layout, game=game, protocol=protocol) as evaluator:
+        with NativeEvaluator(core=core, noise=noise_table, layout=layout, game=game, protocol=protocol) as evaluator:
             play(evaluator, Genome(number), noops=17 - noops // 2, seed=99, max_frames=333)
             trace = play(evaluator, Genome(7 * number, (Mutation(5, 0.02),)), noops=noops, seed=seed, max_frames=120)
         assert len(trace.actions) == 30

@@ -23,7 +23,8 @@ def stress(folder, world, sanitizer, *, core, options=(), libraries=(), episodes
     native_plan(layout).astype(np.int64).tofile(folder / "plan")
     plan_scales(layout).astype(np.float32).tofile(folder / "scales")
     np.random.default_rng(1).standard_normal(2_000_000, np.float32).tofile(folder / "noise")
-    sources = [str(SOURCES / "core" / f"{name}.cc") for name in core] + [str(Path(__file__).with_name("stress.cc"))]
+    names = [*(f"core/{name}.cc" for name in core), "interface/functions.cc"]
+    sources = [*(str(SOURCES / name) for name in names), str(Path(__file__).with_name("stress.cc"))]
     options = ["-std=c++17", "-O1", "-g", f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all", *options]
     command = [
         find_compiler(),
@@ -53,17 +54,17 @@ def stress(folder, world, sanitizer, *, core, options=(), libraries=(), episodes
 @pytest.mark.parametrize("sanitizer", SANITIZERS)
 def test_evaluators_and_pools_come_and_go_and_fail_without_a_complaint(tmp_path, sanitizer):
     printed = stress(tmp_path, ("hard_maze", "simple"), sanitizer, core=CORE, episodes=1000)
-    assert printed == "1000 episodes, 10 pools, 10 errors, 2 sets of mazes, 0 vectors\n"
+    assert printed == "1000 episodes, 10 pools, 10 errors, 2 sets of mazes, 0 vectors, 60 refused\n"
 
 
 @pytest.mark.long(seconds=240)
 @pytest.mark.parametrize("sanitizer", SANITIZERS)
-def test_the_same_with_the_emulator(tmp_path, ops, sanitizer):
-    """The emulator's own code is that of the built op, without a sanitizer."""
-    build = ops.parent / "build"
+def test_the_same_with_the_emulator(tmp_path, core, sanitizer):
+    """The emulator's own code is that of the built core, without a sanitizer."""
+    build = core.parent / "build"
     library = build / "cmake" / "ale" / "src" / "ale" / "libale.a"
     if not library.exists():
-        pytest.fail(f"{library} is missing; it stays where the op was built: make clean foundations", pytrace=False)
+        pytest.fail(f"{library} is missing; it stays where the core was built: make clean foundations", pytrace=False)
     (source,) = {path.parents[2] for path in build.glob("ale_py-*-*/src/ale/ale_interface.hpp")}
     printed = stress(
         tmp_path,
@@ -75,4 +76,4 @@ def test_the_same_with_the_emulator(tmp_path, ops, sanitizer):
         episodes=100,
         rom=[str(rom_path("frostbite"))],
     )
-    assert printed == "100 episodes, 10 pools, 10 errors, 2 sets of mazes, 4 vectors\n"
+    assert printed == "100 episodes, 10 pools, 10 errors, 2 sets of mazes, 4 vectors, 60 refused\n"

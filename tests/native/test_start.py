@@ -16,11 +16,11 @@ TRAIN += " --set selection_threshold=2 --set validation_threshold=1 --set num_te
 
 
 @pytest.fixture(scope="module")
-def play(ops, python):
+def play(core, python):
     """Runs a command; returns the memory of its imports in megabytes, and which heavy modules it has imported."""
 
     def run(words, *more):
-        said = python(JOB, *words.split(), *more, "--ops", ops).stderr.splitlines()[-1].split()
+        said = python(JOB, *words.split(), *more, "--core", core).stderr.splitlines()[-1].split()
         return int(said[0]), said[1:]
 
     return run

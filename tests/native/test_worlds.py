@@ -1,4 +1,4 @@
-"""The op plays every game like the Python environment: same planes, rewards, length and behaviour."""
+"""The core plays every game like the Python environment: same planes, rewards, length and behaviour."""
 
 import contextlib
 import subprocess
@@ -37,7 +37,7 @@ def start(genome, protocol, number, max_frames):
 
 
 @pytest.mark.parametrize(("game", "choice", "behaviour", "max_frames"), WORLDS)
-def test_the_op_plays_as_the_python_twin(ops, noise_table, game, choice, behaviour, max_frames):
+def test_the_core_plays_as_the_python_twin(core, noise_table, game, choice, behaviour, max_frames):
     protocol = protocol_of(game, **choice)
     layout = layout_of(game, "simple", protocol)
     given = {"game": game, "layout": layout, "protocol": protocol, "noise": noise_table, "behaviour": behaviour}
@@ -47,7 +47,7 @@ def test_the_op_plays_as_the_python_twin(ops, noise_table, game, choice, behavio
     drift = 1e-5 if game == "hard_maze" else 0
     grey = 1.01 / 255 if protocol.preprocessing == "area" else 0
     twin = StepwiseEvaluator(**given)
-    with make_evaluator(ops=ops, threads=2, **given) as evaluator:
+    with make_evaluator(core=core, threads=2, **given) as evaluator:
         for engine in (evaluator, twin):
             engine.pin(GENOMES)
         found, expected = play(evaluator, episodes), play(twin, episodes)
@@ -65,11 +65,16 @@ def test_the_op_plays_as_the_python_twin(ops, noise_table, game, choice, behavio
             np.testing.assert_allclose(seen.logits, twins.logits, rtol=0, atol=close)
 
 
-def test_the_episodes_of_this_test_differ(ops, noise_table):
+def test_the_episodes_of_this_test_differ(core, noise_table):
     protocol = protocol_of("river_crossing")
     layout = layout_of("river_crossing", "simple", protocol)
     with make_evaluator(
-        ops=ops, noise=noise_table, game="river_crossing", layout=layout, protocol=protocol, behaviour="final_position"
+        core=core,
+        noise=noise_table,
+        game="river_crossing",
+        layout=layout,
+        protocol=protocol,
+        behaviour="final_position",
     ) as evaluator:
         evaluator.pin(GENOMES)
         found = play(evaluator, {n: start(GENOMES[0], protocol, n, 3000) for n in range(4)})
@@ -77,7 +82,7 @@ def test_the_episodes_of_this_test_differ(ops, noise_table):
 
 
 @pytest.mark.long(seconds=7)
-def test_the_start_of_2018_changes_what_the_published_genome_scores(ops, noise_table, evaluators, data_dir):
+def test_the_start_of_2018_changes_what_the_published_genome_scores(core, noise_table, evaluators, data_dir):
     # Section 11 of the specification: about 8,000 over the 30 starts instead of about 3,300; only no-ops mod 4 matter.
     from neurozoo.genomes.reading import read_genome
 
@@ -145,10 +150,10 @@ def test_old_genomes_with_a_common_past_equal_those_decoded_alone(evaluators):
 # ---- virtual batch norm
 
 
-def test_virtual_batch_norm_needs_its_reference(ops, noise_table):
+def test_virtual_batch_norm_needs_its_reference(core, noise_table):
     protocol = protocol_of("frostbite")
     layout = layout_of("frostbite", "virtual_bn", protocol)
-    with make_evaluator(ops=ops, noise=noise_table, game="frostbite", layout=layout, protocol=protocol) as evaluator:
+    with make_evaluator(core=core, noise=noise_table, game="frostbite", layout=layout, protocol=protocol) as evaluator:
         evaluator.pin([Genome(1)])
         with pytest.raises(NeurozooError, match="needs reference observations, but none have been set"):
             evaluator.submit({0: Episode(Genome(1), 1, 0, 8)})
@@ -171,20 +176,20 @@ def test_a_reference_is_drawn_the_same_each_time_and_shows_the_game():
     assert len({image.tobytes() for image in first}) > 100
 
 
-def test_a_pool_that_is_open_when_python_ends_says_nothing(ops):
+def test_a_pool_that_is_open_when_python_ends_says_nothing(core):
     code = (
         "import builtins, sys; from neurozoo.environments.protocols import get_protocol; "
         "from neurozoo.evaluation.world_pool import WorldPool; "
         "how = {'protocol': get_protocol('river_fixed'), 'worlds': 2, 'threads': 1, 'behaviour': 'none'}; "
         "builtins.pool = WorldPool(sys.argv[1], game='river_crossing', **how)"
     )
-    ended = subprocess.run([sys.executable, "-c", code, ops], capture_output=True, text=True, check=True)
+    ended = subprocess.run([sys.executable, "-c", code, core], capture_output=True, text=True, check=True)
     assert "Exception" not in ended.stderr
 
 
-def test_a_closed_pool_is_refused(ops):
+def test_a_closed_pool_is_refused(core):
     how = {"protocol": protocol_of("river_crossing"), "worlds": 1, "threads": 1, "behaviour": "none"}
-    pool = WorldPool(ops, game="river_crossing", **how)
+    pool = WorldPool(core, game="river_crossing", **how)
     pool.close()
     pool.close()
     for use in (lambda: pool.start([0], []), lambda: pool.advance(0, NOTHING), lambda: pool.outcomes([0])):
@@ -193,10 +198,10 @@ def test_a_closed_pool_is_refused(ops):
 
 
 @pytest.fixture
-def slow_pool(ops):
+def slow_pool(core):
     """Two worlds; the first is at its reset, which takes about two seconds."""
     how = {"worlds": 2, "threads": 2, "behaviour": "none"}
-    with contextlib.closing(WorldPool(ops, game="pong", protocol=protocol_of("pong"), **how)) as pool:
+    with contextlib.closing(WorldPool(core, game="pong", protocol=protocol_of("pong"), **how)) as pool:
         pool.start([0], [Episode(Genome(0), 40_000, 0, 400)])
         begun = threading.Event()
         with ThreadPoolExecutor(1) as other:

@@ -1,4 +1,4 @@
-"""Small frozen agents, made without the native op: Python environments and Keras play their episodes."""
+"""Small frozen agents, made without the native core: Python environments and Keras play their episodes."""
 
 import shutil
 

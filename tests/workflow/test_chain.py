@@ -1,4 +1,4 @@
-"""One tiny configuration through the whole workflow, with the real op, in a copy of the project."""
+"""One tiny configuration through the whole workflow, with the real core, in a copy of the project."""
 
 import csv
 import json
@@ -21,15 +21,15 @@ OPTIONS = ("--profile", "profiles/local", "-p", "--configfile", "config/test.yam
 
 
 @pytest.fixture(scope="module")
-def chain(tmp_path_factory, ops, copy_project, run_snakemake):
+def chain(tmp_path_factory, core, copy_project, run_snakemake):
     """The project after `snakemake --configfile config/test.yaml`, in a folder whose name looks like patterns."""
     project = tmp_path_factory.mktemp("chain") / "x{grid} a[1]%d"
     project.mkdir()
     copy_project(project)
     native = project / "results" / "native"
     native.mkdir(parents=True)
-    for name in ("libneurozoo_core.so", "libneurozoo_ops.so", "build.json"):
-        shutil.copy(ops.with_name(name), native / name)
+    for name in ("libneurozoo_core.so", "build.json"):
+        shutil.copy(core.with_name(name), native / name)
     answer = run_snakemake(project, *OPTIONS)
     assert answer.returncode == 0, answer.stdout[-5000:]
     assert "fetch_ale" not in answer.stdout
@@ -156,7 +156,7 @@ def test_the_gallery_alone_is_made_again_when_a_file_appears(results, snakemake_
     assert "new.html" in (results / "site/runs" / f"{RUNS[0]}.html").read_text()
 
 
-def test_nothing_is_left_to_do_afterwards_even_if_the_op_is_new(results, snakemake_again):
+def test_nothing_is_left_to_do_afterwards_even_if_the_core_is_new(results, snakemake_again):
     os.utime(results.parent / "native/libneurozoo_core.so")
     assert "Nothing to be done" in snakemake_again("-n")
 

@@ -51,7 +51,7 @@ def test_every_profile_plans_the_experiments_of_config_yaml(plan, profile):
     assert job_counts(said)["train"] == runs_in(PROJECT / "config.yaml")
 
 
-def test_debugging_has_results_of_its_own_but_shares_the_op_and_the_noise_table(plan):
+def test_debugging_has_results_of_its_own_but_shares_the_core_and_the_noise_table(plan):
     said = plan("--profile", "debug")
     assert job_counts(said)["train"] == 1
     made = set(re.findall(r"results/[\w./-]+", " ".join(re.findall(r"^    output: (.*)$", said, re.MULTILINE))))
@@ -118,7 +118,7 @@ def test_jobs_run_in_the_configured_image_if_snakemake_is_told_so(plan, snakemak
 
 
 def make_natives(project, time):
-    """Makes empty files of the op and of the noise table."""
+    """Makes empty files of the core and of the noise table."""
     names = ("ale-py-0.12.1.tar.gz", *LIBRARIES, "build.json")
     for name in (*(f"native/{name}" for name in names), "noise/table.f32", "noise/table.json"):
         file = project / "results" / name
@@ -139,21 +139,21 @@ def test_a_plan_names_what_has_changed_in_a_run_that_is_interrupted(project, sna
     assert "ga/frostbite/small/1: starts anew (seed was 5, is now 0" in plan
 
 
-def test_an_op_that_is_older_than_its_sources_does_not_hide_other_jobs(project, snakemake):
+def test_a_core_that_is_older_than_its_sources_does_not_hide_other_jobs(project, snakemake):
     make_natives(project, 1)
     counts = job_counts(snakemake("-n", "--profile", "local", "results/figures/learning_curves.pdf").stdout)
-    assert not {"build_native_op", "freeze_model"} & set(counts)  # build.json knows better than the clock
+    assert not {"build_native", "freeze_model"} & set(counts)  # build.json knows better than the clock
     assert counts["train"] == runs_in(PROJECT / "config.yaml")
     assert counts["plot_learning_curves"] == 1
 
 
 @pytest.mark.long(seconds=8)
 @pytest.mark.parametrize("sentence", [BUILD, REBUILD])
-def test_the_command_that_builds_the_op_builds_nothing_else(project, snakemake, sentence):
+def test_the_command_that_builds_the_core_builds_nothing_else(project, snakemake, sentence):
     command = sentence.partition(": snakemake ")[2].split()
-    assert job_counts(snakemake("-n", *command).stdout) == {"fetch_ale": 1, "build_native_op": 1, "total": 2}
+    assert job_counts(snakemake("-n", *command).stdout) == {"fetch_ale": 1, "build_native": 1, "total": 2}
     make_natives(project, 2_000_000_000)
-    expected = {"build_native_op": 1, "total": 1} if sentence == REBUILD else {}
+    expected = {"build_native": 1, "total": 1} if sentence == REBUILD else {}
     assert job_counts(snakemake("-n", *command).stdout) == expected
 
 

@@ -65,7 +65,7 @@ def test_a_rule_file_opens_with_what_its_rules_need_and_make(path):
 
 @pytest.mark.parametrize("path", RULE_FILES, ids=lambda path: path.name)
 def test_results_of_an_experiment_can_be_moved(path):
-    """Paths begin with the name of a folder that the configuration may move; only the native op always stays."""
+    """Paths begin with the name of a folder that the configuration may move; only the native core always stays."""
     fixed = [line for line in path.read_text().splitlines() if re.search(r"[\"']results/(?!native/)", line)]
     assert not fixed
 

@@ -13,7 +13,7 @@ FORCED = "snakemake --profile profiles/local --quiet all --force -- results/nati
 
 @pytest.fixture
 def make(tmp_path):
-    """Runs a target where the op's check ends with a status, or where there is no op: `make(target, status=1)`."""
+    """Runs a target where the core's check ends with a status, or where there is no core: `make(target, status=1)`."""
 
     def run(target, *, status):
         shutil.copytree(PROJECT / "envs", tmp_path / "envs")
@@ -38,9 +38,9 @@ def make(tmp_path):
 
 
 @pytest.mark.parametrize("target", ["setup", "foundations"])
-def test_an_op_that_does_not_fit_its_sources_is_built_again_on_its_own(make, target):
+def test_a_core_that_does_not_fit_its_sources_is_built_again_on_its_own(make, target):
     calls = make(target, status=1)
-    assert calls[:2] == ["python -m neurozoo check-op", FORCED]
+    assert calls[:2] == ["python -m neurozoo check-core", FORCED]
     assert all("--force" not in call for call in calls[2:])
 
 

@@ -100,7 +100,7 @@ def described(**files):
 
 def foundations_of(wildcards):
     """Returns what must be built before a run is trained."""
-    files = {"op": {"ops": "results/native/libneurozoo_core.so"}, "noise": {"noise": "<noise>/table.f32"}}
+    files = {"core": {"core": "results/native/libneurozoo_core.so"}, "noise": {"noise": "<noise>/table.f32"}}
     return {name: file for need in plan.needs_of(wildcards) for name, file in described(**files[need]).items()}
 
 

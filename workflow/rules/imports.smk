@@ -3,7 +3,7 @@ Imports genomes, and evaluates them.
 
 REQUIRED INPUTS:
 
-    ops        = results/native/libneurozoo_core.so
+    core        = results/native/libneurozoo_core.so
     noise      = <noise>/table.f32
     genome     = what `imports` in the configuration names
 
@@ -47,9 +47,9 @@ rule import_genome:
 
 
 rule evaluate:
-    """Plays test episodes of a run's network in the op."""
+    """Plays test episodes of a run's network in the core."""
     input:
-        **described(ops="results/native/libneurozoo_core.so", noise="<noise>/table.f32"),
+        **described(core="results/native/libneurozoo_core.so", noise="<noise>/table.f32"),
         checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
     output:
         evaluation="<results>/runs/{algo}/{game}/{model}/{run}/evaluation.json",

@@ -3,7 +3,7 @@ Freezes the trained agents, and records and tests them.
 
 REQUIRED INPUTS:
 
-    ops         = results/native/libneurozoo_core.so
+    core         = results/native/libneurozoo_core.so
     noise       = <noise>/table.f32
     checkpoint  = <results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz
     config      = <results>/runs/{algo}/{game}/{model}/{run}/config.yaml
@@ -23,9 +23,9 @@ OUTPUTS:
 Tagged moments of a run can have all these files, too, such as tags/human/rollout.npz. The rule
 freeze_tag makes their frozen/. Tags: initial, human, frames such as 400M, hours such as 2HR; see docs/zoo.md.
 
-A model is frozen only if its three forms act like the native op on a recorded episode; `freeze` in the configuration
-says which of them are kept besides the Keras model. Keras networks have no graph and need neither op nor noise table
-(except in the platform game, which looks for the op in results/native): Keras plays their episode. A rollout needs
+A model is frozen only if its three forms act like the native core on a recorded episode; `freeze` in the configuration
+says which of them are kept besides the Keras model. Keras networks have no graph and need neither core nor noise table
+(except in the platform game, which looks for the core in results/native): Keras plays their episode. A rollout needs
 only the Keras model and its record, so it can be made again wherever that folder is.
 """
 
@@ -33,7 +33,7 @@ only the Keras model and its record, so it can be made again wherever that folde
 rule freeze_model:
     """Freezes the network of a run for Keras, TensorFlow and the Atari Zoo's tools."""
     input:
-        **described(ops="results/native/libneurozoo_core.so", noise="<noise>/table.f32"),
+        **described(core="results/native/libneurozoo_core.so", noise="<noise>/table.f32"),
         checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
     output:
         **chosen_forms(
@@ -70,7 +70,7 @@ use rule freeze_model as freeze_keras_model with:
 use rule freeze_model as freeze_tag with:
     """Freezes the network of a tagged moment."""
     input:
-        **described(ops="results/native/libneurozoo_core.so", noise="<noise>/table.f32"),
+        **described(core="results/native/libneurozoo_core.so", noise="<noise>/table.f32"),
         checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
         config="<results>/runs/{algo}/{game}/{model}/{run}/config.yaml",
         records="<results>/runs/{algo}/{game}/{model}/{run}/log.jsonl",

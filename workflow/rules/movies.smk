@@ -8,7 +8,7 @@ REQUIRED INPUTS:
     rollout     = <results>/runs/{algo}/{game}/{model}/{run}/rollout.npz
     checkpoint  = <results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz
     records     = <results>/runs/{algo}/{game}/{model}/{run}/log.jsonl
-    ops         = results/native/libneurozoo_core.so
+    core         = results/native/libneurozoo_core.so
     noise       = <noise>/table.f32
 
 OUTPUTS:
@@ -166,7 +166,7 @@ rule movie_grid:
 rule generations:
     """Films some generations of a run side by side."""
     input:
-        **described(ops="results/native/libneurozoo_core.so", noise="<noise>/table.f32"),
+        **described(core="results/native/libneurozoo_core.so", noise="<noise>/table.f32"),
         checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
         records="<results>/runs/{algo}/{game}/{model}/{run}/log.jsonl",
     output:

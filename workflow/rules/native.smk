@@ -1,5 +1,5 @@
 """
-Builds the native op that plays whole episodes.
+Builds the native core, which plays whole episodes, and TensorFlow's ops for it, which nothing here needs.
 
 REQUIRED INPUTS:
 
@@ -12,12 +12,12 @@ OUTPUTS:
     ops        = results/native/libneurozoo_ops.so
     build_info = results/native/build.json
 
-ALE comes as the source package that ale-py publishes. The op is linked with it, so the library is under GPL-2.0 and
-must not be distributed as a binary (see NOTICE).
+ALE comes as the source package that ale-py publishes. The core is linked with it, so the libraries are under GPL-2.0
+and must not be distributed as binaries (see NOTICE).
 
-The files in native/ are not inputs of the rule, because Snakemake would plan nothing else when the op must be built
+The files in native/ are not inputs of the rule, because Snakemake would plan nothing else when the core must be built
 again (https://github.com/snakemake/snakemake/issues/4166). Instead, build.json holds their hash: `make setup` builds
-the op again if they have changed, and the library refuses to load an op that does not fit them.
+the core again if they have changed, and a core that does not fit them is not loaded.
 """
 
 
@@ -39,8 +39,8 @@ rule fetch_ale:
         "../scripts/fetch_ale.py"
 
 
-rule build_native_op:
-    """Compiles the op that plays episodes."""
+rule build_native:
+    """Compiles the core that plays episodes."""
     input:
         source=ancient("results/native/ale-py-0.12.1.tar.gz"),
     output:
@@ -48,9 +48,9 @@ rule build_native_op:
         ops="results/native/libneurozoo_ops.so",
         build_info="results/native/build.json",
     log:
-        "results/native/build_native_op.log",
+        "results/native/build_native.log",
     benchmark:
-        "results/native/build_native_op.benchmark.tsv"
+        "results/native/build_native.benchmark.tsv"
     conda:
         "../../envs/neurozoo.yaml"
     threads: 8
@@ -60,4 +60,4 @@ rule build_native_op:
     params:
         march=config["native"]["march"],
     script:
-        "../scripts/build_native_op.py"
+        "../scripts/build_native.py"

@@ -3,7 +3,7 @@ Trains the agents.
 
 REQUIRED INPUTS:
 
-    ops        = the native op, for algorithms that need it
+    core        = the native core, for algorithms that need it
     noise      = the noise table, for algorithms that need it
     start      = the population, weights or other run that a run starts from, if its settings name one
 

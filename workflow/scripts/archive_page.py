@@ -8,4 +8,4 @@ from neurozoo.native import CORE
 
 with plain_errors(snakemake.log[0]):
     run_dir = Path(snakemake.input.archive).parent
-    write_archive_page(run_dir, snakemake.output.page, ops=snakemake.input.get("ops", CORE))
+    write_archive_page(run_dir, snakemake.output.page, core=snakemake.input.get("core", CORE))

@@ -10,6 +10,6 @@ with plain_errors(snakemake.log[0]):
     correct_archive(
         Path(snakemake.input.archive).parent,
         snakemake.output.corrected,
-        ops=snakemake.input.get("ops", CORE),
+        core=snakemake.input.get("core", CORE),
         threads=snakemake.threads,
     )

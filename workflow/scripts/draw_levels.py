@@ -11,5 +11,5 @@ with plain_errors(snakemake.log[0]):
         settings.corpus_seed,
         count=settings.corpus,
         threads=snakemake.threads,
-        ops=snakemake.input.library,
+        core=snakemake.input.library,
     )

@@ -9,7 +9,7 @@ with plain_errors(snakemake.log[0]):
     evaluate_run(
         Path(snakemake.input.checkpoint).parent,
         snakemake.output.evaluation,
-        ops=snakemake.input.ops,
+        core=snakemake.input.core,
         noise=snakemake.input.noise,
         threads=snakemake.threads,
         **snakemake.params.evaluation,

@@ -8,7 +8,7 @@ from neurozoo.errors import plain_errors
 with plain_errors(snakemake.log[0]):
     freeze_run(
         Path(snakemake.input.checkpoint).parent,
-        ops=snakemake.input.get("ops"),
+        core=snakemake.input.get("core"),
         noise=snakemake.input.get("noise"),
         tag=snakemake.params.get("tag"),
         forms=snakemake.output.keys(),

@@ -9,7 +9,7 @@ with plain_errors(snakemake.log[0]):
     film_generations(
         Path(snakemake.input.checkpoint).parent,
         snakemake.output.movie,
-        ops=snakemake.input.ops,
+        core=snakemake.input.core,
         noise=snakemake.input.noise,
         log=snakemake.log[0],
         terminal=snakemake.resources.terminal,

@@ -14,6 +14,6 @@ with plain_errors(snakemake.log[0]):
         overrides=run_settings(snakemake.config, **dict(snakemake.wildcards.items())),
         threads=snakemake.threads,
         flames=snakemake.output.flames,
-        ops=CORE,
+        core=CORE,
     )
     write_json(snakemake.output.report, report)

@@ -22,7 +22,7 @@ with plain_errors(snakemake.log[0]), time_slice():
             run=int(snakemake.wildcards.run),
             settings=asdict(settings),
             run_dir=Path(snakemake.output.config).parent,
-            ops=snakemake.input.get("ops", CORE),
+            core=snakemake.input.get("core", CORE),
             noise=snakemake.input.get("noise"),
             threads=snakemake.threads,
             slots=snakemake.resources.batched_slots,

@@ -15,6 +15,6 @@ with plain_errors(snakemake.log[0]), open_to_append(snakemake.log[0]) as log:
         snakemake.output.weights,
         state=snakemake.params.state,
         threads=snakemake.threads,
-        ops=snakemake.input.library,
+        core=snakemake.input.library,
         report=lambda line: print(line, file=log, flush=True),
     )

@@ -93,7 +93,8 @@ def test_two_agents_of_one_name_and_a_missing_index_are_refused(shop, tmp_path):
 
 
 def unpack(index, **choices):
-    return unpack_agent(**{"name": "maze", "ops": "no", "noise": "no", "results": index.parent, **choices}, index=index)
+    given = {"name": "maze", "core": "no", "noise": "no", "results": index.parent, **choices}
+    return unpack_agent(**given, index=index)
 
 
 def test_a_file_that_is_not_the_one_of_the_index_is_not_unpacked(shop):

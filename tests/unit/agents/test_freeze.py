@@ -184,20 +184,20 @@ def run_dir(noise, tmp_path):
     return tmp_path
 
 
-def test_a_run_is_frozen_after_the_native_op_played_its_genome(run_dir, ops, noise_table):
-    check = freeze_run(run_dir, ops=ops, noise=noise_table, log=run_dir / "freeze.log")
+def test_a_run_is_frozen_after_the_native_core_played_its_genome(run_dir, core, noise_table):
+    check = freeze_run(run_dir, core=core, noise=noise_table, log=run_dir / "freeze.log")
     assert check["steps"] > 50
     assert names(run_dir / "frozen") == FILES
     assert f"same actions in {check['steps']} steps" in (run_dir / "freeze.log").read_text()
 
 
-def test_a_genome_that_is_not_the_checkpoints_is_noticed(run_dir, ops, noise_table):
+def test_a_genome_that_is_not_the_checkpoints_is_noticed(run_dir, core, noise_table):
     from neurozoo.files import write_json
 
     write_json(run_dir / "genome.json", {"game": "breakout", "model": "small", "genome": [778]})
     with pytest.raises(NeurozooError, match="acts differently from the agent"):
-        freeze_run(run_dir, ops=ops, noise=noise_table)
+        freeze_run(run_dir, core=core, noise=noise_table)
     write_json(run_dir / "genome.json", {"game": "frostbite", "model": "small", "genome": [777]})
     with pytest.raises(NeurozooError, match="a genome for frostbite/small, but weights for breakout/small"):
-        freeze_run(run_dir, ops=ops, noise=noise_table)
+        freeze_run(run_dir, core=core, noise=noise_table)
     assert not (run_dir / "frozen").exists()

@@ -73,7 +73,7 @@ def test_the_memory_of_a_played_episode_goes_from_step_to_step(policy):
     assert (trace.inputs[1][0], trace.inputs[2][0]) == (0, 0)
 
 
-def test_a_run_is_frozen_without_op_and_noise_table(policy, tmp_path):
+def test_a_run_is_frozen_without_core_and_noise_table(policy, tmp_path):
     checkpoint = policy("impala_shallow")
     write_checkpoint(tmp_path / "checkpoint.npz", checkpoint)
     (tmp_path / "result.json").write_text(json.dumps({"format": 1, "kind": "network", "test_score": 3.0, "files": {}}))

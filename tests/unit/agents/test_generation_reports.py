@@ -95,9 +95,9 @@ def run_dir(small_noise_table, tmp_path):
     return folder
 
 
-def test_a_generation_is_frozen_beside_the_result(run_dir, ops, small_noise_table):
-    assert freeze_run(run_dir, ops=ops, noise=small_noise_table)["steps"] > 0
-    assert freeze_run(run_dir, ops=ops, noise=small_noise_table, generation=2)["steps"] > 0
+def test_a_generation_is_frozen_beside_the_result(run_dir, core, small_noise_table):
+    assert freeze_run(run_dir, core=core, noise=small_noise_table)["steps"] > 0
+    assert freeze_run(run_dir, core=core, noise=small_noise_table, generation=2)["steps"] > 0
     result = open_frozen(run_dir / "frozen")
     second = open_frozen(run_dir / "generations" / "2" / "frozen")
     assert (result.generation, second.generation) == (None, 2)

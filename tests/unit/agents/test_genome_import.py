@@ -212,7 +212,7 @@ def readers(bring, small_noise_table, tmp_path):
         with monkeypatch.context() as patch:
             patch.setattr(bundled_agents, "freeze_run", lambda *_, **__: None)
             folder = bundled_agents.unpack_agent(
-                "elite", ops="", noise=small_noise_table, index=tmp_path / "index.yaml", results=tmp_path / "zoo"
+                "elite", core="", noise=small_noise_table, index=tmp_path / "index.yaml", results=tmp_path / "zoo"
             )
         return read_checkpoint(folder / "checkpoint.npz").theta
 

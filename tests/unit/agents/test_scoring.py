@@ -19,18 +19,17 @@ def run_dir(small_noise_table, tmp_path):
     )
 
 
-def test_an_evaluation_holds_the_episodes_that_score_agent_plays(run_dir, ops, small_noise_table):
+def test_an_evaluation_holds_the_episodes_that_score_agent_plays(run_dir, core, small_noise_table):
     for threads in (1, 2):
-        evaluate_run(
-            run_dir, run_dir / f"{threads}.json", ops=ops, noise=small_noise_table, episodes=3, seed=5, threads=threads
-        )
+        how = {"core": core, "noise": small_noise_table, "episodes": 3, "seed": 5, "threads": threads}
+        evaluate_run(run_dir, run_dir / f"{threads}.json", **how)
     assert (run_dir / "1.json").read_bytes() == (run_dir / "2.json").read_bytes()
     record = json.loads((run_dir / "1.json").read_text())
     heard = []
     episodes = score_agent(
         PlayableAgent(Genome(1, (Mutation(2, 0.002),)), "frostbite", "small", protocol_of("frostbite")),
         episodes=3,
-        ops=ops,
+        core=core,
         noise=small_noise_table,
         seed=5,
         progress=lambda *news: heard.append(news),
@@ -116,11 +115,11 @@ def test_the_table_says_of_which_agents_the_interval_is_undefined(tmp_path):
     assert (several["standard_error"], several["mean_low"], several["note"]) == ("0.0", "3.0", "")
 
 
-def test_an_evaluation_under_simple_dqn_has_its_random_starts(ops, small_noise_table):
+def test_an_evaluation_under_simple_dqn_has_its_random_starts(core, small_noise_table):
     played = score_agent(
         PlayableAgent(Genome(1, (Mutation(2, 0.002),)), "breakout", "small", get_protocol("simple_dqn")),
         episodes=10,
-        ops=ops,
+        core=core,
         noise=small_noise_table,
         max_frames=40,
     )
@@ -131,4 +130,4 @@ def test_an_evaluation_under_simple_dqn_has_its_random_starts(ops, small_noise_t
 def test_no_ops_are_refused_where_there_are_none():
     agent = PlayableAgent(Genome(1), "hard_maze", "simple", protocol_of("hard_maze"))
     with pytest.raises(NeurozooError, match="'hard_maze' has no no-ops, which are for Atari games"):
-        score_agent(agent, episodes=1, ops="none", noise="none", noops=7)
+        score_agent(agent, episodes=1, core="none", noise="none", noops=7)

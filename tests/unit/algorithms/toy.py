@@ -1,7 +1,7 @@
 """A toy algorithm, complete: random search that keeps the longest vector for each of ten directions.
 
 It is the example of docs/adding_an_algorithm.md. Its result is an archive, its budget counts evaluations, and it needs
-neither network, op nor noise table.
+neither network, core nor noise table.
 """
 
 import numpy as np

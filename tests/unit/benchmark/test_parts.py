@@ -56,9 +56,9 @@ def test_recurrent_layers_count_the_cycles_of_their_channels(recurrence, cycles)
 
 @pytest.mark.long(seconds=6)
 @pytest.mark.parametrize("network", ["small", "virtual_bn"])
-def test_the_parts_are_those_of_the_episodes_that_are_played(ops, small_noise_table, network):
+def test_the_parts_are_those_of_the_episodes_that_are_played(core, small_noise_table, network):
     workload = make_workload(network, "pong", noise=small_noise_table, frames=80)
-    parts = measure_parts(workload, peak_multiply_adds=1e9, ops=ops, noise=small_noise_table)
+    parts = measure_parts(workload, peak_multiply_adds=1e9, core=core, noise=small_noise_table)
     assert (parts.steps, parts.frames) == (4 * 20, 4 * 80)  # no game of Pong is over after 80 frames
     resets = 4 * 1000 * parts.reset_milliseconds
     emulator = parts.emulator_microseconds_per_frame * parts.frames
@@ -80,7 +80,7 @@ def test_the_workload_is_always_the_same_and_no_two_networks_of_it_are(small_noi
     assert all(1 <= episode.noops <= 30 for episode in first.episodes)
 
 
-def test_a_repetition_that_went_another_way_is_no_measurement(ops, small_noise_table, monkeypatch):
+def test_a_repetition_that_went_another_way_is_no_measurement(core, small_noise_table, monkeypatch):
     from neurozoo.benchmark import parts
 
     workload = make_workload("small", "pong", noise=small_noise_table, frames=40)
@@ -92,4 +92,4 @@ def test_a_repetition_that_went_another_way_is_no_measurement(ops, small_noise_t
 
     monkeypatch.setattr(parts, "_record", with_a_point_more)
     with pytest.raises(NeurozooError, match="differs from its recording: 0 points instead of 10"):
-        measure_parts(workload, peak_multiply_adds=1e9, ops=ops, noise=small_noise_table)
+        measure_parts(workload, peak_multiply_adds=1e9, core=core, noise=small_noise_table)

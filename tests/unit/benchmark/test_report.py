@@ -86,7 +86,7 @@ def test_a_report_says_where_and_with_what_it_was_measured(report, layout):
     text = layout(report)
     for words in (
         "Abacus 9, 2 cores, 16.5 GB of memory, Linux, load 0.25 at the start, 2026-01-02T03:04:05+00:00",
-        "neurozoo 0.1.0 (0123456789ab); op library of no commit, c++ 12, -march=x86-64-v3",
+        "neurozoo 0.1.0 (0123456789ab); native core of no commit, c++ 12, -march=x86-64-v3",
         "130 GFLOP/s in vectors of 256 bits; memory is read at 20 GB/s by 1, 32 GB/s by 2 threads",
     ):
         assert words in text

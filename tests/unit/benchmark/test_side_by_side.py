@@ -55,7 +55,7 @@ def fake(monkeypatch):
 
 
 def test_ratios_are_medians_of_the_turns_not_ratios_of_medians(fake):
-    report = compare(torch_python="python", repeats=3, threads=2, ops="no.so", tell=lambda line: None)
+    report = compare(torch_python="python", repeats=3, threads=2, core="no.so", tell=lambda line: None)
     sides = {side["name"]: side for side in report["sides"]}
     assert list(sides) == ["floor", "neurozoo", "neurozoo, 2 shards", "PyTorch, 1 thread", "PyTorch, 2 threads"]
     assert sides["PyTorch, 1 thread"]["ratio"] == pytest.approx(0.5)  # of 0.5, 0.4 and 4
@@ -73,7 +73,7 @@ def test_emulators_of_many_environments_play_at_once(monkeypatch, fake):
 
     monkeypatch.setattr(FakeSide, "ask", ask)
     for algo, speed in (("dqn", 100), ("impala", 200)):
-        report = compare(algo=algo, repeats=1, threads=2, ops="no.so", tell=lambda line: None)
+        report = compare(algo=algo, repeats=1, threads=2, core="no.so", tell=lambda line: None)
         assert report["sides"][0]["steps_per_second"] == pytest.approx(speed)
 
 
@@ -87,7 +87,7 @@ def test_impala_is_measured_with_a_shard_per_thread_and_in_bfloat16_too(monkeypa
         return {"steps_per_second": 3.0 if self.name == "neurozoo" else 4.5, "processor_milliseconds": 5.0}
 
     monkeypatch.setattr(FakeSide, "ask", ask)
-    report = compare(algo="impala", repeats=1, threads=2, ops="no.so", tell=lambda line: None)
+    report = compare(algo="impala", repeats=1, threads=2, core="no.so", tell=lambda line: None)
     assert [(side["name"], side["ratio"]) for side in report["sides"][1:]] == [
         ("neurozoo", 1),
         ("neurozoo, 2 shards", 1.5),
@@ -105,9 +105,9 @@ def test_impala_is_measured_with_a_shard_per_thread_and_in_bfloat16_too(monkeypa
 def test_pytorch_has_few_networks(fake, algo, sentence):
     model = "small" if algo == "dqn" else "impala_gym_simple"
     with pytest.raises(NeurozooError, match=f"only has the network {sentence}"):
-        compare(algo=algo, model=model, torch_python="python", repeats=1, ops="no.so")
+        compare(algo=algo, model=model, torch_python="python", repeats=1, core="no.so")
 
 
 def test_other_algorithms_are_not_compared(fake):
     with pytest.raises(NeurozooError, match="algorithm to compare 'ga' is unknown"):
-        compare(algo="ga", ops="no.so")
+        compare(algo="ga", core="no.so")

@@ -38,7 +38,7 @@ def test_whole_rounds_are_counted_without_the_warm_up(small_noise_table, monkeyp
     monkeypatch.setattr(speed, "make_evaluator", lambda **_: engine)
     rates = []
     for seconds in (0.0, 0.01):
-        found = speed.measure_speed(workload, threads=threads, seconds=seconds, ops="", noise="")
+        found = speed.measure_speed(workload, threads=threads, seconds=seconds, core="", noise="")
         assert found.frames_per_second_per_core == 10
         assert found.steps_per_second_per_core == 2.5
         rates.append(found.episodes)
@@ -55,6 +55,6 @@ def test_what_is_asked_for_at_the_end_is_asked_while_the_engine_is_open(small_no
     engine = Steady(workload)
     monkeypatch.setattr(speed, "make_evaluator", lambda **_: engine)
     seen = []
-    names = {"threads": 1, "seconds": 0.0, "ops": "", "noise": ""}
+    names = {"threads": 1, "seconds": 0.0, "core": "", "noise": ""}
     speed.measure_speed(workload, **names, at_end=lambda: seen.append(engine.closed))
     assert seen == [False]

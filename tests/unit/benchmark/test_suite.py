@@ -47,16 +47,16 @@ def test_the_whole_step_is_put_beside_its_parts_and_its_floors():
         ({"seconds": float("nan")}, "more than 0 seconds"),
     ],
 )
-def test_a_slip_is_told_before_anything_is_measured(ops, small_noise_table, changes, sentence):
+def test_a_slip_is_told_before_anything_is_measured(core, small_noise_table, changes, sentence):
     given = {"networks": ["small"], "games": ["pong"], "threads": [1], "seconds": 0.1, **changes}
     told = []
     with pytest.raises(NeurozooError, match=sentence):
-        suite.run_benchmark(ops=ops, noise=small_noise_table, tell=told.append, **given)
+        suite.run_benchmark(core=core, noise=small_noise_table, tell=told.append, **given)
     assert told == []
 
 
-def test_a_machine_has_a_peak_in_whole_vectors(ops):
-    peak = machine_peak.measure_peak(threads=[1, 2], ops=ops)
+def test_a_machine_has_a_peak_in_whole_vectors(core):
+    peak = machine_peak.measure_peak(threads=[1, 2], core=core)
     assert peak["vector_bits"] in (128, 256, 512)
     assert peak["gigaflops"] * 1e9 == pytest.approx(2 * peak["multiply_adds_per_second"])
     assert peak["gigaflops"] > 0

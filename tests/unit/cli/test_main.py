@@ -18,9 +18,9 @@ from neurozoo.records.comparability import settings_hash
 
 
 @pytest.fixture
-def engine(ops, small_noise_table):
+def engine(core, small_noise_table):
     """Options for commands that play with the network `small`."""
-    return ["--ops", str(ops), "--noise", str(small_noise_table)]
+    return ["--core", str(core), "--noise", str(small_noise_table)]
 
 
 @pytest.fixture
@@ -37,8 +37,8 @@ def test_help_does_not_wait_for_slow_imports():
     assert not {"tensorflow", "jax", "pandas", "matplotlib", "dask"} & set(modules)
 
 
-def test_the_published_genome_scores_what_was_published(ops, noise_table, data_dir, capsys):
-    words = f"--game frostbite --model large --protocol uber2018 --noops 1 --episodes 1 --json --ops {ops}".split()
+def test_the_published_genome_scores_what_was_published(core, noise_table, data_dir, capsys):
+    words = f"--game frostbite --model large --protocol uber2018 --noops 1 --episodes 1 --json --core {core}".split()
     main(["evaluate", "--genome", str(data_dir / "uber_frostbite_genome.json"), *words, "--noise", str(noise_table)])
     (episode,) = json.loads(capsys.readouterr().out)["episodes"]
     assert (episode["score"], episode["steps"], episode["noops"]) == (1610, 969, 1)
@@ -68,7 +68,7 @@ def test_evaluation_repeats_with_its_seed_and_says_the_mean(genome, engine, caps
         (["--game", "pnog"], "did you mean 'pong'?"),
         (["--protocol", "uber"], "did you mean 'uber2018'?"),
         (["--episodes", "0"], "argument --episodes: should be >= 1, but is 0"),
-        (["--ops", "nowhere.so"], "snakemake"),
+        (["--core", "nowhere.so"], "snakemake"),
         (["--noise", "nowhere.f32"], "snakemake"),
     ],
 )
@@ -266,14 +266,14 @@ def test_a_tag_is_read_before_it_is_a_folders_name(tmp_path, capsys, command):
     assert str(tmp_path / "frozen") in capsys.readouterr().err
 
 
-def test_an_op_is_compared_with_the_sources_of_its_checkout(ops, tmp_path, capsys):
-    main(["check-op", "--ops", str(ops)])
-    assert capsys.readouterr().out == f"{ops} was built from the sources in this checkout\n"
-    (tmp_path / "ops.so").write_text("")
-    facts = {"sha256": {"ops.so": hashlib.sha256().hexdigest()}, "sources_sha256": "of others", "instructions": []}
+def test_a_core_is_compared_with_the_sources_of_its_checkout(core, tmp_path, capsys):
+    main(["check-core", "--core", str(core)])
+    assert capsys.readouterr().out == f"{core} was built from the sources in this checkout\n"
+    (tmp_path / "core.so").write_text("")
+    facts = {"sha256": {"core.so": hashlib.sha256().hexdigest()}, "sources_sha256": "of others", "instructions": []}
     (tmp_path / "build.json").write_text(json.dumps(facts))
     with pytest.raises(SystemExit) as caught:
-        main(["check-op", "--ops", str(tmp_path / "ops.so")])
+        main(["check-core", "--core", str(tmp_path / "core.so")])
     assert caught.value.code == 1
     assert "was built from other sources" in capsys.readouterr().err
 

@@ -188,8 +188,8 @@ def test_an_environment_that_ends_is_over_and_one_that_is_truncated_is_cut(blink
     assert environment.episodes.tolist() == [1, 1]
 
 
-def test_pictures_continue_exactly(ops, monkeypatch):
-    monkeypatch.chdir(ops.parents[2])
+def test_pictures_continue_exactly(core, monkeypatch):
+    monkeypatch.chdir(core.parents[2])
     environment, continued = (pictures("gym.PlatformerPixels-v0", count=3) for _ in range(2))
     play(environment, 120, np.random.default_rng(1))
     assert environment.episodes.max() >= 1
@@ -202,7 +202,7 @@ def test_learners_take_pictures_and_refuse_vectors(algo):
     spec = get_algorithm(algo)
     assert spec.check_game("gym.PlatformerPixels-v0") == "gym.PlatformerPixels-v0"
     settings = spec.presets["demo"]
-    assert settings.needs_besides("gym.PlatformerPixels-v0") == ("op",)
+    assert settings.needs_besides("gym.PlatformerPixels-v0") == ("core",)
     assert settings.needs_besides("pong") == ()
     with pytest.raises(NeurozooError, match=r"needs images .* but 'gym.CartPole-v1' shows vectors"):
         spec.check_game("gym.CartPole-v1")

@@ -20,10 +20,10 @@ GAME = "gym.CartPole-v1"  # in Python, so that workers need no TensorFlow
 
 
 @pytest.fixture(scope="module")
-def world(ops, small_noise_table):
+def world(core, small_noise_table):
     protocol = protocol_of(GAME)
     layout = layout_of(GAME, "simple", protocol)
-    return {"game": GAME, "layout": layout, "protocol": protocol, "ops": ops, "noise": small_noise_table}
+    return {"game": GAME, "layout": layout, "protocol": protocol, "core": core, "noise": small_noise_table}
 
 
 @pytest.fixture(scope="module")

@@ -91,17 +91,17 @@ def test_what_does_not_fit_is_refused(small_noise_table, game, model, behaviour,
     protocol = protocol_of(game)
     with pytest.raises(NeurozooError, match=complaint):
         make_evaluator(
-            ops="unused", noise=small_noise_table, game=game, layout=layout_of(game, model, protocol),
+            core="unused", noise=small_noise_table, game=game, layout=layout_of(game, model, protocol),
             protocol=protocol, behaviour=behaviour,
         )  # fmt: skip
 
 
 @pytest.mark.parametrize("model", ["small", "large", "nature"])
-def test_a_network_in_numpy_computes_what_the_op_computes(ops, noise_table, noise, model):
+def test_a_network_in_numpy_computes_what_the_core_computes(core, noise_table, noise, model):
     protocol = protocol_of("pong")
     layout = layout_of("pong", model, protocol)
     played = Episode(PARENT, 1, 3, 40)
-    trace = trace_episode(played, game="pong", model=model, protocol=protocol, ops=ops, noise=noise_table)
+    trace = trace_episode(played, game="pong", model=model, protocol=protocol, core=core, noise=noise_table)
     network = plain_network(layout, decode(PARENT, noise=noise, layout=layout))
     planes = np.concatenate([np.zeros((3, 84, 84, 1), np.float32), trace.planes])
     for step, logits in enumerate(trace.logits):
@@ -115,8 +115,8 @@ def test_networks_that_are_normalised_are_refused(small_noise_table):
         made(small_noise_table, "gym.PlatformerPixels-v0", "virtual_bn")
 
 
-def test_evolution_plays_pictures_with_convolutions(small_noise_table, ops, monkeypatch):
-    monkeypatch.chdir(ops.parents[2])
+def test_evolution_plays_pictures_with_convolutions(small_noise_table, core, monkeypatch):
+    monkeypatch.chdir(core.parents[2])
     game = "gym.PlatformerPixels-v0"
     evaluator = made(small_noise_table, game, "nature")
     evaluator.pin([PARENT])

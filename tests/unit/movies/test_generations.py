@@ -48,12 +48,12 @@ def run_dir(small_noise_table, tmp_path):
 
 
 @pytest.mark.long(seconds=15)
-def test_generations_play_side_by_side_from_the_same_start(run_dir, ops, small_noise_table, tmp_path):
+def test_generations_play_side_by_side_from_the_same_start(run_dir, core, small_noise_table, tmp_path):
     import imageio_ffmpeg
 
     output = tmp_path / "generations.mp4"
     movie = film_generations(
-        run_dir, output, ops=ops, noise=small_noise_table, count=3, max_steps=12, log=tmp_path / "log"
+        run_dir, output, core=core, noise=small_noise_table, count=3, max_steps=12, log=tmp_path / "log"
     )
     assert movie.generations == (1, 2, 3)
     assert movie.frames == 12
@@ -75,8 +75,8 @@ def test_generations_play_side_by_side_from_the_same_start(run_dir, ops, small_n
     assert (tmp_path / "log").read_text().count("generation ") == 3
 
 
-def test_a_run_without_genomes_of_its_generations_is_refused_before_anything_is_frozen(run_dir, ops, small_noise_table):
+def test_a_run_without_genomes_of_generations_is_refused_before_anything_is_frozen(run_dir, core, small_noise_table):
     (run_dir / "log.jsonl").write_text('{"Iteration": 1, "frames": 1}\n')
     with pytest.raises(NeurozooError, match="has no genome for generation 1"):
-        film_generations(run_dir, run_dir / "x.mp4", ops=ops, noise=small_noise_table)
+        film_generations(run_dir, run_dir / "x.mp4", core=core, noise=small_noise_table)
     assert not (run_dir / "generations").exists()

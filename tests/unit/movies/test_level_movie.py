@@ -21,8 +21,8 @@ def flat() -> np.ndarray:
     return from_text("\n".join(["-" * 56] * 14 + ["X" * 56] * 2))
 
 
-def test_a_movie_shows_the_run_to_its_end(tmp_path, ops):
-    facts = film_level(flat(), tmp_path / "run.mp4", ops=ops)
+def test_a_movie_shows_the_run_to_its_end(tmp_path, core):
+    facts = film_level(flat(), tmp_path / "run.mp4", core=core)
     assert facts == {"status": 1, "completion": 1.0, "jumps": 0, "kills": 0, "ticks": 89}
     frames = iio.imread(tmp_path / "run.mp4")
     assert frames.shape == (90, 256, 896, 3)
@@ -31,12 +31,12 @@ def test_a_movie_shows_the_run_to_its_end(tmp_path, ops):
     assert dark[2].max() > 870 > dark[1].max() > 300
 
 
-def test_a_movie_of_a_hopeless_level_ends(tmp_path, ops, monkeypatch):
+def test_a_movie_of_a_hopeless_level_ends(tmp_path, core, monkeypatch):
     monkeypatch.setattr("neurozoo.movies.level_movie.BUDGET", 5)
     monkeypatch.setattr("neurozoo.movies.level_movie.MOST_FRAMES", 10)
     level = flat()
     level[:14, 3] = 11
-    facts = film_level(level, tmp_path / "run.mp4", ops=ops)
+    facts = film_level(level, tmp_path / "run.mp4", core=core)
     assert (facts["status"], facts["ticks"]) == (3, 666)
     assert len(iio.imread(tmp_path / "run.mp4")) == 10
 
@@ -70,30 +70,30 @@ def test_a_file_has_no_cells(tmp_path):
         level_of(tmp_path / "level.txt", cell=3)
 
 
-def test_a_picture_shows_the_way(tmp_path, ops):
-    draw_run(flat(), tmp_path / "way.png", ops=ops)
+def test_a_picture_shows_the_way(tmp_path, core):
+    draw_run(flat(), tmp_path / "way.png", core=core)
     assert iio.imread(tmp_path / "way.png").shape == (256, 896, 3)
 
 
-def test_the_command_plays_and_exports_a_level(tmp_path, ops, capsys):
+def test_the_command_plays_and_exports_a_level(tmp_path, core, capsys):
     level = flat()
     level[10, 20] = 7
     write_level(tmp_path / "level.txt", level)
-    main(["level", str(tmp_path / "level.txt"), "--text", str(tmp_path / "again.txt"), "--ops", str(ops)])
+    main(["level", str(tmp_path / "level.txt"), "--text", str(tmp_path / "again.txt"), "--core", str(core)])
     assert capsys.readouterr().out == (
         "The agent a_star reaches the finish after 89 ticks, 0 jumps and 0 kills; 100% of the way.\n"
     )
     np.testing.assert_array_equal(read_level(tmp_path / "again.txt"), level)
 
 
-def test_the_agent_of_a_run_plays_its_levels(run_dir, ops, capsys, monkeypatch):
+def test_the_agent_of_a_run_plays_its_levels(run_dir, core, capsys, monkeypatch):
     monkeypatch.setattr("neurozoo.movies.level_movie.read_archive", lambda path: dict(np.load(path)))
     runner = run_dir / "runner.npz"
 
     def said(sha256):
         settings = {"format": 1, **dict.fromkeys(IDENTITY, "x"), "run": 1, "agent": str(runner), "agent_sha256": sha256}
         (run_dir / "config.yaml").write_text(yaml.safe_dump(settings))
-        main(["level", str(run_dir), "--ops", str(ops)])
+        main(["level", str(run_dir), "--core", str(core)])
         return capsys.readouterr()
 
     lost = said("0")
@@ -117,12 +117,12 @@ def test_nothing_is_written_if_one_of_the_files_has_another_ending(tmp_path, cap
     assert [path.name for path in tmp_path.iterdir()] == ["level.txt"]
 
 
-def test_files_with_another_ending_are_refused_and_left_alone(tmp_path, ops):
+def test_files_with_another_ending_are_refused_and_left_alone(tmp_path, core):
     level = tmp_path / "level.txt"
     level.write_text("mine")
     with pytest.raises(NeurozooError, match=r"should be written to a .png, but the file is .*level.txt"):
-        draw_run(flat(), level, ops=ops)
+        draw_run(flat(), level, core=core)
     with pytest.raises(NeurozooError, match=r"should be written to an .mp4, but the file is .*run.gif"):
-        film_level(flat(), tmp_path / "run.gif", ops=ops)
+        film_level(flat(), tmp_path / "run.gif", core=core)
     assert [path.name for path in tmp_path.iterdir()] == ["level.txt"]
     assert level.read_text() == "mine"

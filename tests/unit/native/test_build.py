@@ -15,7 +15,7 @@ import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.files import sha256_of
 from neurozoo.native import build, image
-from neurozoo.native.build import ALE_VERSION, build_native_op, check_package, fetch_ale, find_compiler
+from neurozoo.native.build import ALE_VERSION, build_native, check_package, fetch_ale, find_compiler
 from neurozoo.native.image import LIBRARIES
 from neurozoo.native.sources import hash_sources
 
@@ -27,6 +27,7 @@ if(NOT EXISTS ${NEUROZOO_ALE_SOURCE}/src/ale.hpp)
   message(FATAL_ERROR "The emulator's sources are not there")
 endif()
 add_library(neurozoo_core SHARED tiny.cc)
+set_target_properties(neurozoo_core PROPERTIES NO_SONAME TRUE)  # the real one has this name in the same process
 target_compile_options(neurozoo_core PRIVATE -march=${NEUROZOO_MARCH})
 add_library(neurozoo_ops SHARED ops.cc)
 target_compile_options(neurozoo_ops PRIVATE ${NEUROZOO_TF_COMPILE_FLAGS})
@@ -70,7 +71,7 @@ def make_package(folder):
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """Folder with a package and sources of one line; `build_native_op` takes them for the real ones."""
+    """Folder with a package and sources of one line; `build_native` takes them for the real ones."""
     tmp_path = tmp_path / "x{grid} a[1]%d"
     tmp_path.mkdir()
     (tmp_path / "sources").mkdir()
@@ -88,7 +89,7 @@ def project(tmp_path, monkeypatch):
 
 def make(project, **changes):
     options = {"build_dir": project / "build", "march": "x86-64", "jobs": 2, "log": project / "logs" / "build.log"}
-    build_native_op(project / f"{PACKAGE}.tar.gz", project, **options | changes)
+    build_native(project / f"{PACKAGE}.tar.gz", project, **options | changes)
 
 
 def sources_of(project):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.native import image
-from neurozoo.native.image import LIBRARIES, check_image, describe_image, take_op
+from neurozoo.native.image import LIBRARIES, check_image, describe_image, take_libraries
 from neurozoo.plan.config_models import Config
 
 PROJECT = Path(__file__).parents[3]
@@ -15,7 +15,7 @@ PROJECT = Path(__file__).parents[3]
 
 def make_project(folder):
     (folder / "native").mkdir(parents=True)
-    (folder / "native" / "op.cc").write_text("int main() {}\n")
+    (folder / "native" / "core.cc").write_text("int main() {}\n")
     (folder / "envs").mkdir()
     for name in ("cpu", "cloud", "docs"):
         (folder / "envs" / f"requirements-{name}.txt").write_text(f"{name}==1\n")
@@ -34,11 +34,11 @@ def built(tmp_path, project):
     describe_image(folder, commit="c0ffee", requirements=["cpu", "cloud"], project=project)
     for name in LIBRARIES:
         (folder / name).write_text(name)
-    (folder / "build.json").write_text(json.dumps({"march": "x86-64-v3", "commit": None, "sha256": "of the op"}))
+    (folder / "build.json").write_text(json.dumps({"march": "x86-64-v3", "commit": None, "sha256": "of the core"}))
     return folder
 
 
-def test_an_image_fits_the_checkout_that_it_was_built_from_and_any_with_the_same_packages_and_op(built, project):
+def test_an_image_fits_the_checkout_that_it_was_built_from_and_any_with_the_same_packages_and_core(built, project):
     check_image(built, project=project)
     (project / "envs" / "requirements-docs.txt").write_text("docs==2\n")  # not in the image
     (project / "README.md").write_text("better words\n")
@@ -47,14 +47,14 @@ def test_an_image_fits_the_checkout_that_it_was_built_from_and_any_with_the_same
 
 def test_without_an_image_there_is_nothing_to_check(tmp_path, project):
     check_image(tmp_path / "none", project=project)
-    assert not take_op(tmp_path, march="x86-64-v3", image=tmp_path / "none")
+    assert not take_libraries(tmp_path, march="x86-64-v3", image=tmp_path / "none")
 
 
 @pytest.mark.parametrize(
     ("change", "differing"),
     [
         ({"envs/requirements-cpu.txt": "cpu==2\n"}, "envs/requirements-cpu.txt"),
-        ({"native/op.cc": "int main() { return 1; }\n"}, "native/"),
+        ({"native/core.cc": "int main() { return 1; }\n"}, "native/"),
         ({"envs/requirements-cloud.txt": None, "native/new.h": ""}, "envs/requirements-cloud.txt and native/"),
     ],
 )
@@ -72,22 +72,22 @@ def test_an_image_for_another_commit_is_refused_in_a_sentence(built, project, mo
     )
 
 
-def test_the_op_of_the_image_is_taken_with_the_commit_of_the_checkout(built, project, tmp_path, monkeypatch):
+def test_the_core_of_the_image_is_taken_with_the_commit_of_the_checkout(built, project, tmp_path, monkeypatch):
     monkeypatch.setattr(image, "check_image", lambda folder: check_image(folder, project=project))
     monkeypatch.setattr(image, "provenance", lambda: {"commit": "decade"})
     folder = tmp_path / "native"
-    assert take_op(folder, march="x86-64-v3", image=built)
+    assert take_libraries(folder, march="x86-64-v3", image=built)
     assert {name: (folder / name).read_text() for name in LIBRARIES} == {name: name for name in LIBRARIES}
     assert json.loads((folder / "build.json").read_text()) == {
         "march": "x86-64-v3",
         "commit": "decade",
-        "sha256": "of the op",
+        "sha256": "of the core",
     }
     with pytest.raises(NeurozooError, match=r"built for x86-64-v3, but native\.march .* is native\. .* MARCH=native"):
-        take_op(folder, march="native", image=built)
-    (project / "native" / "op.cc").write_text("")
+        take_libraries(folder, march="native", image=built)
+    (project / "native" / "core.cc").write_text("")
     with pytest.raises(NeurozooError, match="for another commit"):
-        take_op(folder, march="x86-64-v3", image=built)
+        take_libraries(folder, march="x86-64-v3", image=built)
 
 
 # ---- envs/Dockerfile
@@ -114,10 +114,10 @@ def test_the_image_runs_as_a_user_other_than_root_and_has_no_compiler():
     assert int(user) > 0
     assert "g++" not in last + stages()[1]
     assert "g++" in stages()[3]
-    assert "COPY --from=op /opt/neurozoo/image " in last
+    assert "COPY --from=native /opt/neurozoo/image " in last
 
 
-def test_the_op_of_the_image_is_that_of_the_default_configuration():
+def test_the_core_of_the_image_is_that_of_the_default_configuration():
     assert f"ARG MARCH={Config().native.march}\n" in stages()[3]
     assert Path("/opt/neurozoo/image") == image.IMAGE
 

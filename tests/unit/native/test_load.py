@@ -12,12 +12,12 @@ from neurozoo.native.sources import SOURCES, hash_sources
 
 
 @pytest.fixture
-def library(ops, tmp_path):
+def library(core, tmp_path):
     """A copy of the core with a build.json that fits; beside it a file that stands for the ops."""
     import tensorflow as tf
 
     path = tmp_path / "libneurozoo_core.so"
-    shutil.copyfile(ops, path)
+    shutil.copyfile(core, path)
     path.with_name("libneurozoo_ops.so").write_bytes(b"no library at all")
     facts = {"tensorflow": tf.__version__, "march": "x86-64-v3", "sources_sha256": hash_sources(SOURCES)}
     write_facts(path, **facts, instructions=["avx"], sha256={name: sha256_of(tmp_path / name) for name in LIBRARIES})

@@ -34,7 +34,7 @@ def test_it_has_the_published_number_of_parameters():
     assert {name: part.shape for name, part in layout.split(theta).items()} == shapes(3)
 
 
-def test_it_answers_as_the_twin_of_the_op():
+def test_it_answers_as_the_twin_of_the_core():
     layout, theta = lively()
     agent = RecurrentAgent(layout.split(theta))
     rng = np.random.default_rng(2)

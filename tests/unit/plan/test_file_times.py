@@ -121,7 +121,7 @@ def copy(tmp_path, monkeypatch):
 
 
 RULES = [
-    rule([lambda wildcards: "op"], "results/runs/{run}/checkpoint.npz"),
+    rule([lambda wildcards: "core"], "results/runs/{run}/checkpoint.npz"),
     rule(["results/runs/{run}/checkpoint.npz"], "results/runs/{run}/frozen/model.keras"),
     rule(["results/runs/{run}/frozen/model.keras"], "results/runs/{run}/rollout.npz"),
     rule(["results/runs/{run}/rollout.npz", "results/runs/{run}/missing"], "results/runs/{run}/activation.mp4"),

@@ -20,8 +20,8 @@ FLAT = "\n".join(["-" * 56] * 14 + ["X" * 56] * 2) + "\n"
 
 
 @pytest.fixture(autouse=True)
-def library(ops, monkeypatch):
-    monkeypatch.chdir(ops.parents[2])
+def library(core, monkeypatch):
+    monkeypatch.chdir(core.parents[2])
 
 
 @pytest.fixture

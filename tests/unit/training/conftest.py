@@ -11,8 +11,8 @@ import training_processes  # noqa: E402
 
 
 @pytest.fixture(scope="session")
-def runner(ops, small_noise_table, tmp_path_factory):
-    return training_processes.Runner(ops, small_noise_table, tmp_path_factory.mktemp("training"))
+def runner(core, small_noise_table, tmp_path_factory):
+    return training_processes.Runner(core, small_noise_table, tmp_path_factory.mktemp("training"))
 
 
 @pytest.fixture(scope="session")

@@ -75,7 +75,7 @@ def trained(monkeypatch, small_noise_table, tmp_path):
             if killed_at is not None:
                 patch.setattr(RunState, "journal", killing(RunState.journal, at=killed_at))
             run_dir = tmp_path / folder
-            files = {"ops": tmp_path / "none.so", "noise": small_noise_table, "run_dir": run_dir}
+            files = {"core": tmp_path / "none.so", "noise": small_noise_table, "run_dir": run_dir}
             train(make_context(**GAME, **files, settings=SETTINGS | changes), terminal="lines")
         return run_dir
 
@@ -129,7 +129,7 @@ def test_a_killed_run_keeps_the_order_of_its_journal_and_is_repeated_to_the_byte
 
 def test_a_larger_budget_continues_the_run(trained, small_noise_table, tmp_path):
     whole, run_dir = trained("whole", frames=2_000), trained("continued", frames=1_000)
-    resume(run_dir, budget=2_000, ops=tmp_path / "none.so", noise=small_noise_table, terminal="lines")
+    resume(run_dir, budget=2_000, core=tmp_path / "none.so", noise=small_noise_table, terminal="lines")
     assert_same_results(run_dir, whole)
 
 
@@ -190,14 +190,14 @@ def test_a_journal_of_another_order_is_refused(trained, tmp_path):
 
 
 def test_a_dask_cluster_is_refused(small_noise_table, tmp_path):
-    files = {"ops": tmp_path / "none.so", "noise": small_noise_table, "run_dir": tmp_path / "run"}
+    files = {"core": tmp_path / "none.so", "noise": small_noise_table, "run_dir": tmp_path / "run"}
     with pytest.raises(NeurozooError, match="too often for a Dask cluster"):
         train(make_context(**GAME, **files, settings=SETTINGS, distributed="local workers=1"), terminal="lines")
     assert not (tmp_path / "run").exists()
 
 
 def test_threads_that_have_nothing_to_do_are_announced(small_noise_table, tmp_path):
-    files = {"ops": tmp_path / "none.so", "noise": small_noise_table, "run_dir": tmp_path / "run"}
+    files = {"core": tmp_path / "none.so", "noise": small_noise_table, "run_dir": tmp_path / "run"}
     for threads, is_said in ((5, False), (6, True)):
         context = make_context(**GAME, **files, settings=SETTINGS, threads=threads)
         said = " ".join(get_algorithm("ga").open_session(context).announcements)
@@ -205,7 +205,7 @@ def test_threads_that_have_nothing_to_do_are_announced(small_noise_table, tmp_pa
 
 
 @pytest.mark.long(seconds=40)
-def test_the_op_with_two_threads_is_killed_and_its_run_repeated(runner, tmp_path):
+def test_the_core_with_two_threads_is_killed_and_its_run_repeated(runner, tmp_path):
     settings = {"selection": "asynchronous", "episodes_in_flight": 4}
     whole, killed, repeated = (tmp_path / name for name in ("whole", "killed", "repeated"))
     runner.finish(whole, settings=settings)

@@ -42,8 +42,8 @@ def test_keeping_tags_does_not_change_the_run(runner, es_run, tmp_path):
     assert (tmp_path / "checkpoint.npz").read_bytes() == (es_run / "checkpoint.npz").read_bytes()
 
 
-def test_a_tag_is_frozen_as_what_was_kept(es_run, ops, small_noise_table):
-    check = freeze_run(es_run, ops=ops, noise=small_noise_table, tag="1K")
+def test_a_tag_is_frozen_as_what_was_kept(es_run, core, small_noise_table):
+    check = freeze_run(es_run, core=core, noise=small_noise_table, tag="1K")
     assert check["steps"] > 0
     frozen = open_frozen(es_run / "tags" / "1K" / "frozen")
     assert (frozen.tag, frozen.title) == ("1K", "es/assault/small/1, 1K")
@@ -54,13 +54,13 @@ def test_a_tag_is_frozen_as_what_was_kept(es_run, ops, small_noise_table):
 
 @pytest.mark.long(seconds=7)
 def test_a_genome_in_the_log_is_not_kept_and_gives_the_weights_of_the_snapshot(
-    runner, uninterrupted, ops, small_noise_table, tmp_path
+    runner, uninterrupted, core, small_noise_table, tmp_path
 ):
     runner.finish(tmp_path, settings={"frames": 1500}, keep_tags=["initial", "1K"])
     assert SETTINGS["selection_threshold"] > 0
     assert kept(tmp_path) == []
     run_dir = shutil.copytree(uninterrupted, tmp_path / "run")  # other tests look at its files
-    freeze_run(run_dir, ops=ops, noise=small_noise_table, tag="3K")
+    freeze_run(run_dir, core=core, noise=small_noise_table, tag="3K")
     facts = read_facts(run_dir / "snapshots" / "3000.npz")
     record = json.loads((run_dir / "tags" / "3K" / "frozen" / "model.json").read_text())
     assert record["scores"] == {key: facts[key] for key in record["scores"]}

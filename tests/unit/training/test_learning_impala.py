@@ -53,13 +53,13 @@ def test_a_run_leaves_the_files_of_every_algorithm(uninterrupted):
         "while the state is written",
     ],
 )
-def test_a_learner_that_is_killed_ends_the_same_with_two_threads_and_without_the_op(
+def test_a_learner_that_is_killed_ends_the_same_with_two_threads_and_without_the_core(
     runner, settings, uninterrupted, tmp_path, crash
 ):
     process = runner.start(tmp_path, whole_settings=settings, crash=crash, **ARGUMENTS)
     process.join(timeout=PATIENCE)
     assert process.exitcode == -signal.SIGKILL, runner.said()
-    runner.finish(tmp_path, whole_settings=settings, threads=2, ops=None, **ARGUMENTS)
+    runner.finish(tmp_path, whole_settings=settings, threads=2, core=None, **ARGUMENTS)
     assert_same_results(tmp_path, uninterrupted)
 
 

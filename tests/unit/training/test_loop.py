@@ -1,4 +1,4 @@
-"""Whole training runs on the real op: killed, stopped, continued, and the same in the end."""
+"""Whole training runs on the real core: killed, stopped, continued, and the same in the end."""
 
 import json
 import os
@@ -360,7 +360,7 @@ def test_a_run_of_the_batched_engine_equals_a_native_one_but_is_not_continued_by
         ({"settings": {"population": 5}}, "ga has no setting 'population'"),
         ({"settings": {"population_size": 0}}, "population_size should be at least 1"),
         ({"noise": "/nowhere/table.f32"}, "The noise table /nowhere/table.f32 is missing"),
-        ({"ops": "/nowhere/ops.so"}, "The native library /nowhere/ops.so is missing"),
+        ({"core": "/nowhere/core.so"}, "The native library /nowhere/core.so is missing"),
         ({"threads": 0}, "An evaluator needs at least 1 thread"),
         ({"model": "large"}, "'large' needs a noise table of at least 4,047,015 values, but "),
     ],
@@ -407,12 +407,12 @@ from pathlib import Path
 from neurozoo.errors import NeurozooError
 from neurozoo.training import make_context, train
 
-disk, ops, noise, settings, spares = sys.argv[1], *sys.argv[2:4], *map(json.loads, sys.argv[4:])
+disk, core, noise, settings, spares = sys.argv[1], *sys.argv[2:4], *map(json.loads, sys.argv[4:])
 run = Path(disk) / "run"
 
 def go(**changes):
     context = make_context(
-        algo="ga", game="assault", model="small", run=1, settings=settings | changes, ops=ops, noise=noise,
+        algo="ga", game="assault", model="small", run=1, settings=settings | changes, core=core, noise=noise,
         run_dir=run, threads=2,
     )
     train(context, terminal="lines")
@@ -445,10 +445,10 @@ print(json.dumps(outcomes))
 """
 
 
-def test_a_full_disk_is_explained_and_the_run_continues_when_there_is_room(small_disk, ops, small_noise_table):
+def test_a_full_disk_is_explained_and_the_run_continues_when_there_is_room(small_disk, core, small_noise_table):
     spares = [0, 4096, 8192, 12288, 16384, 65536]
     settings = SETTINGS | {"frames": 2000, "snapshot_frames": 0}
-    outcomes = small_disk(FULL_DISK, ops, small_noise_table, json.dumps(settings), json.dumps(spares), size="12m")
+    outcomes = small_disk(FULL_DISK, core, small_noise_table, json.dumps(settings), json.dumps(spares), size="12m")
     files = set()
     for message, is_kept, is_same in outcomes:
         found = re.search(
@@ -503,7 +503,7 @@ def test_settings_that_do_not_fit_the_game_are_refused_before_anything_is_writte
             run=1,
             settings=settings,
             run_dir=tmp_path / "run",
-            ops="op",
+            core="core",
             noise="noise",
         )
     assert not (tmp_path / "run").exists()

@@ -58,7 +58,7 @@ def test_a_killed_run_ends_the_same(runner, hopper, tmp_path):
 
 
 def test_the_frozen_network_scales_by_itself_and_plays(runner, hopper, tmp_path):
-    check = freeze_run(hopper, ops=runner.ops, noise=runner.noise)
+    check = freeze_run(hopper, core=runner.core, noise=runner.noise)
     assert check["steps"] >= 5  # all three forms act like the evaluator
     rollout = record_rollout(hopper / "frozen", tmp_path / "rollout.npz", max_steps=20, seed=1)
     assert rollout.steps >= 5

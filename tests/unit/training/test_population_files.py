@@ -81,7 +81,7 @@ def test_a_killed_run_leaves_the_same_files(runner, recorded, tmp_path, crash):
 
 def test_games_without_positions_are_refused_before_anything_is_played(runner, tmp_path):
     context = make_context(
-        algo="ga", game="pong", model="small", run=1, settings=RECORDED, run_dir=tmp_path, ops=runner.ops,
+        algo="ga", game="pong", model="small", run=1, settings=RECORDED, run_dir=tmp_path, core=runner.core,
         noise=runner.noise,
     )  # fmt: skip
     with pytest.raises(NeurozooError, match="needs a game with final positions"):

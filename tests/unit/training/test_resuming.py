@@ -11,13 +11,13 @@ from training_processes import PATIENCE, SETTINGS, assert_same_results, reports
 def test_a_run_continues_with_its_own_settings_to_a_larger_budget(runner, uninterrupted, tmp_path):
     runner.finish(tmp_path, settings={"frames": 1500})
     assert len(reports(tmp_path)) < len(reports(uninterrupted))
-    resume(tmp_path, ops=runner.ops, noise=runner.noise, budget=SETTINGS["frames"], keep_tags=())
+    resume(tmp_path, core=runner.core, noise=runner.noise, budget=SETTINGS["frames"], keep_tags=())
     assert_same_results(tmp_path, uninterrupted)
     assert not (tmp_path / "superseded").exists()
 
 
 def test_what_cannot_be_continued_is_refused(runner, uninterrupted, tmp_path):
-    engine = {"ops": runner.ops, "noise": runner.noise}
+    engine = {"core": runner.core, "noise": runner.noise}
     with pytest.raises(
         NeurozooError, match=r"has spent 4,\d+ frames of 4,000, but 100 was given\. Give a budget above"
     ):
@@ -53,6 +53,6 @@ def test_a_run_continues_without_the_outputs_that_snakemake_deleted(uninterrupte
 def test_a_budget_that_was_too_large_can_be_lowered_to_what_is_not_spent(runner, tmp_path):
     process = runner.start(tmp_path, crash="after a report and before the state", settings={"frames": 10**12})
     process.join(timeout=PATIENCE)
-    resume(tmp_path, ops=runner.ops, noise=runner.noise, budget=SETTINGS["frames"], keep_tags=())
+    resume(tmp_path, core=runner.core, noise=runner.noise, budget=SETTINGS["frames"], keep_tags=())
     assert reports(tmp_path)[-1]["frames"] >= SETTINGS["frames"]
     assert not (tmp_path / "superseded").exists()

@@ -58,22 +58,22 @@ def test_snapshots_can_be_turned_off_on_again_and_moved_apart_in_the_middle_of_a
     assert_same_results(tmp_path, uninterrupted)
 
 
-def test_snapshots_of_evolution_strategies_hold_weights_without_a_genome(runner, ops, small_noise_table, tmp_path):
+def test_snapshots_of_evolution_strategies_hold_weights_without_a_genome(runner, core, small_noise_table, tmp_path):
     settings = {"population_size": 6, "num_test_episodes": 1, "episode_cutoff_mode": 30, "frames": 2_000}
     runner.finish(tmp_path, algo="es", whole_settings=settings | {"snapshot_frames": 700})
     (first, *_) = snapshots(tmp_path)
     assert first == 700
     assert read_facts(tmp_path / "snapshots" / "700.npz")["genome"] is None
-    check = freeze_run(tmp_path, ops=ops, noise=small_noise_table, snapshot=first)
+    check = freeze_run(tmp_path, core=core, noise=small_noise_table, snapshot=first)
     assert check["steps"] > 0
 
 
 def test_a_snapshot_is_frozen_and_played_without_the_run_around_it(
-    uninterrupted, ops, small_noise_table, tmp_path, runner
+    uninterrupted, core, small_noise_table, tmp_path, runner
 ):
     (tmp_path / "snapshots").mkdir()
     (tmp_path / "snapshots" / "1000.npz").write_bytes((uninterrupted / "snapshots" / "1000.npz").read_bytes())
-    check = freeze_run(tmp_path, ops=ops, noise=small_noise_table, snapshot=1000)
+    check = freeze_run(tmp_path, core=core, noise=small_noise_table, snapshot=1000)
     assert check["steps"] > 0
     folder = tmp_path / "snapshots" / "1000"
     facts = read_facts(folder.with_suffix(".npz"))
@@ -83,6 +83,6 @@ def test_a_snapshot_is_frozen_and_played_without_the_run_around_it(
     assert record_rollout(folder / "frozen", folder / "rollout.npz", max_steps=3).steps == 3
 
 
-def test_the_error_for_a_missing_snapshot_names_those_that_exist(uninterrupted, ops, small_noise_table):
+def test_the_error_for_a_missing_snapshot_names_those_that_exist(uninterrupted, core, small_noise_table):
     with pytest.raises(NeurozooError, match=r"no snapshot of 5 frames\. Its snapshots: 1000, 3000, 4000"):
-        freeze_run(uninterrupted, ops=ops, noise=small_noise_table, snapshot=5)
+        freeze_run(uninterrupted, core=core, noise=small_noise_table, snapshot=5)

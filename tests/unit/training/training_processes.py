@@ -93,7 +93,7 @@ def call_script(error_file: str, variables: dict[str, str], **arguments: object)
     chosen = {"preset": "uber2018", "overrides": arguments["settings"]}  # its values are the defaults
     job = SimpleNamespace(
         wildcards=SimpleNamespace(**names, items=names.items),
-        input={"ops": arguments["ops"], "noise": arguments["noise"]},
+        input={"core": arguments["core"], "noise": arguments["noise"]},
         output=SimpleNamespace(config=folder / "config.yaml"),
         resources=SimpleNamespace(batched_slots=256, terminal="lines", distributed="", launcher="", backup=""),
         config={
@@ -206,9 +206,9 @@ BACKUP_CRASHES = {
 class Runner:
     """Starts training processes and knows their arguments."""
 
-    def __init__(self, ops, noise, folder):
+    def __init__(self, core, noise, folder):
         self.context = context()
-        self.ops, self.noise, self.folder = ops, noise, folder
+        self.core, self.noise, self.folder = core, noise, folder
 
     def arguments(self, run_dir, *, settings=None, whole_settings=None, **changes):
         return {
@@ -217,7 +217,7 @@ class Runner:
             "model": "small",
             "run": 1,
             "settings": whole_settings or SETTINGS | (settings or {}),
-            "ops": self.ops,
+            "core": self.core,
             "noise": self.noise,
             "run_dir": run_dir,
             "threads": 1,

@@ -380,7 +380,7 @@ def test_no_ops_are_refused_where_the_first_action_may_do_something():
         resolve_settings("dqn", preset="neurozoo", overrides=overrides)
 
 
-def test_games_that_end_within_the_no_ops_after_a_lost_life_are_counted(ops, tmp_path):
+def test_games_that_end_within_the_no_ops_after_a_lost_life_are_counted(core, tmp_path):
     """In Road Runner who stands still loses the next life, too."""
     settings = resolve_settings(
         "dqn",
@@ -396,7 +396,7 @@ def test_games_that_end_within_the_no_ops_after_a_lost_life_are_counted(ops, tmp
     protocol = protocol_of("road_runner", "simple_dqn")
     layout = layout_of("road_runner", "simple_dqn", protocol)
     learner = DeepQLearner(settings, entropy=(0, 1), layout=layout, protocol=protocol)
-    learner.open("road_runner", folder=tmp_path, remedy="", ops=ops)
+    learner.open("road_runner", folder=tmp_path, remedy="", core=core)
     receive, ended = learner._environments.receive, []
 
     def counting():

@@ -22,10 +22,10 @@ TINY = {
 RESULTS = ("archive.npz", "levels.parquet", "result.json")
 
 
-def trained(run_dir, algo, model="plain", *, game="maze", run=1, ops=None, threads=1, distributed=None, **changes):
+def trained(run_dir, algo, model="plain", *, game="maze", run=1, core=None, threads=1, distributed=None, **changes):
     """Trains a tiny run and returns its folder."""
     settings = TINY[algo] | changes
-    given = {"settings": settings, "run_dir": run_dir, "ops": ops, "threads": threads, "distributed": distributed}
+    given = {"settings": settings, "run_dir": run_dir, "core": core, "threads": threads, "distributed": distributed}
     train(make_context(algo=algo, game=game, model=model, run=run, **given), terminal="log")
     return Path(run_dir)
 

@@ -149,12 +149,12 @@ def test_settings_are_checked():
 
 
 @pytest.mark.long(seconds=7)
-def test_a_search_goes_through_the_levels_of_a_generator(tmp_path, ops, monkeypatch):
-    monkeypatch.chdir(ops.parents[2])
+def test_a_search_goes_through_the_levels_of_a_generator(tmp_path, core, monkeypatch):
+    monkeypatch.chdir(core.parents[2])
     network = generator_network(TINY, np.random.default_rng(0))
     export(network, TINY).write(tmp_path / "generator.npz")
     changes = {"agent": "a_star", "num_episodes": 1, "evaluations": 8, "decoder": str(tmp_path / "generator.npz")}
-    run_dir = trained(tmp_path / "1", "domain_randomization", game="mario", ops=ops, **changes)
+    run_dir = trained(tmp_path / "1", "domain_randomization", game="mario", core=core, **changes)
     with np.load(run_dir / "archive.npz") as arrays:
         shown = export(network, TINY).decode(arrays["solutions"])
         is_end = np.isin(arrays["metadata_level"], (10, 13)) | np.isin(shown, (10, 13))  # which may be taken out
@@ -162,13 +162,13 @@ def test_a_search_goes_through_the_levels_of_a_generator(tmp_path, ops, monkeypa
         np.testing.assert_array_equal(np.where(is_end, 0, shown), np.where(is_end, 0, arrays["metadata_level"]))
     (tmp_path / "generator.npz").unlink()
     with pytest.raises(NeurozooError, match="missing"):
-        trained(tmp_path / "2", "domain_randomization", game="mario", ops=ops, **changes)
+        trained(tmp_path / "2", "domain_randomization", game="mario", core=core, **changes)
 
 
-def test_the_command_trains_a_generator_and_judges_it(tmp_path, ops, monkeypatch, capsys):
+def test_the_command_trains_a_generator_and_judges_it(tmp_path, core, monkeypatch, capsys):
     from neurozoo.algorithms.quality_diversity import generator_training
 
-    monkeypatch.chdir(ops.parents[2])
+    monkeypatch.chdir(core.parents[2])
     monkeypatch.setattr(generator_training, "judge", lambda decoder, **given: judge(decoder, **given | {"count": 3}))
     levels = np.repeat(CORPUS.levels, 13, axis=0)[:100]
     write_corpus(tmp_path / "levels.npz", replace(CORPUS, levels=levels, is_won=np.ones(100, bool), seed=1))

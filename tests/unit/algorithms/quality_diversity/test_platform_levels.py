@@ -29,14 +29,14 @@ MARIO = get_level_domain("mario")
 
 
 @pytest.fixture(autouse=True)
-def library(ops, monkeypatch):
-    monkeypatch.chdir(ops.parents[2])
+def library(core, monkeypatch):
+    monkeypatch.chdir(core.parents[2])
 
 
 @pytest.mark.parametrize(("algo", "model"), [("map_elites", "plain"), ("dsage", "full")])
-def test_every_search_fills_an_archive_of_platform_levels(tmp_path, ops, algo, model):
+def test_every_search_fills_an_archive_of_platform_levels(tmp_path, core, algo, model):
     changes = SMALL | (SHORT if algo == "dsage" else {})
-    run_dir = trained(tmp_path / "1", algo, model, game="mario", ops=ops, **changes)
+    run_dir = trained(tmp_path / "1", algo, model, game="mario", core=core, **changes)
     arrays = read_archive(run_dir / "archive.npz")
     levels = read_levels(run_dir / "levels.parquet", ["objective", "sky_tiles", "jumps", "failed"])
     assert len(levels["objective"]) == 40
@@ -50,7 +50,7 @@ def test_every_search_fills_an_archive_of_platform_levels(tmp_path, ops, algo, m
     assert "mario_sky_tiles_jumps" in (run_dir / "result.json").read_text()
 
 
-def test_a_level_that_fails_takes_no_other_with_it(tmp_path, ops, monkeypatch):
+def test_a_level_that_fails_takes_no_other_with_it(tmp_path, core, monkeypatch):
     evaluate = PlatformerDomain.evaluate
 
     def fails(self, levels, play, rngs):
@@ -59,7 +59,7 @@ def test_a_level_that_fails_takes_no_other_with_it(tmp_path, ops, monkeypatch):
         return evaluate(self, levels, play, rngs)
 
     monkeypatch.setattr(PlatformerDomain, "evaluate", fails)
-    run_dir = trained(tmp_path / "1", "cma_me", game="mario", ops=ops, **SMALL)
+    run_dir = trained(tmp_path / "1", "cma_me", game="mario", core=core, **SMALL)
     levels = read_levels(run_dir / "levels.parquet", ["failed", "objective", "failure"])
     assert 0 < levels["failed"].sum() < 40
     assert np.isnan(levels["objective"][levels["failed"].astype(bool)]).all()
@@ -105,20 +105,20 @@ def test_presets_have_the_published_values():
     assert (CMA_ME["mario_paper"].num_emitters, CMA_ME["mario_paper"].batch_size) == (5, 30)
 
 
-def test_training_in_platform_levels_needs_the_op_and_in_mazes_it_does_not():
+def test_training_in_platform_levels_needs_the_core_and_in_mazes_it_does_not():
     for presets in (DSAGE, CMA_ME):
-        assert presets["mario_demo"].needs_besides("mario") == ("op",)
+        assert presets["mario_demo"].needs_besides("mario") == ("core",)
         assert presets["demo"].needs_besides("maze") == ()
 
 
-def test_without_the_op_a_run_says_what_is_missing(tmp_path):
-    with pytest.raises(NeurozooError, match="The game mario is played by the op, but none was given"):
+def test_without_the_core_a_run_says_what_is_missing(tmp_path):
+    with pytest.raises(NeurozooError, match="The game mario is played by the core, but none was given"):
         trained(tmp_path / "1", "cma_me", game="mario", **SMALL)
 
 
-def test_an_agent_of_mazes_is_refused(tmp_path, ops):
+def test_an_agent_of_mazes_is_refused(tmp_path, core):
     with pytest.raises(NeurozooError, match="'wall_follower' cannot be sent into levels of 'mario'"):
-        trained(tmp_path / "1", "cma_me", game="mario", ops=ops, evaluations=40)
+        trained(tmp_path / "1", "cma_me", game="mario", core=core, evaluations=40)
 
 
 @pytest.fixture
@@ -137,9 +137,9 @@ def test_an_evolved_agent_plays_a_level_once_and_the_record_says_so(agent_file):
         assert settings.describe_protocol("mario")["num_episodes"] == episodes
 
 
-def test_the_page_of_an_archive_shows_no_way_of_an_agent_that_has_changed(agent_file, tmp_path, ops):
+def test_the_page_of_an_archive_shows_no_way_of_an_agent_that_has_changed(agent_file, tmp_path, core):
     run_dir = trained(
-        tmp_path / "run", "domain_randomization", game="mario", ops=ops, agent=agent_file, evaluations=8, batch_size=8
+        tmp_path / "run", "domain_randomization", game="mario", core=core, agent=agent_file, evaluations=8, batch_size=8
     )
 
     def shown():

@@ -217,37 +217,37 @@ def write_agent(path, seed):
     np.savez(path, **network.split(network.draw(np.random.default_rng(seed), "orthogonal")))
 
 
-def test_a_trained_agent_is_sent_into_levels(tmp_path, ops):
+def test_a_trained_agent_is_sent_into_levels(tmp_path, core):
     agent = tmp_path / "agent.npz"
     write_agent(agent, seed=0)
     given = {"agent": str(agent), "evaluations": 6, "num_episodes": 2, "num_envs": 2}
     run_dirs = [
-        trained(tmp_path / str(threads), "domain_randomization", ops=ops, threads=threads, **given)
+        trained(tmp_path / str(threads), "domain_randomization", core=core, threads=threads, **given)
         for threads in (1, 2)
     ]
     check_same(*run_dirs)
     levels = read_levels(run_dirs[0] / "levels.parquet")
     assert levels["path_length"].max() > 100  # random weights are lost
     assert not levels["failed"].any()
-    corrected = correct_archive(run_dirs[0], tmp_path / "corrected.json", ops=ops)
+    corrected = correct_archive(run_dirs[0], tmp_path / "corrected.json", core=core)
     assert corrected["elites"] <= 6
     write_agent(agent, seed=1)
     with pytest.raises(NeurozooError, match=r"The agent .*agent\.npz has changed since .* was trained"):
-        correct_archive(run_dirs[0], tmp_path / "corrected.json", ops=ops)
-    with pytest.raises(NeurozooError, match=r"agent\.npz is played by the op, but none was given. Build it"):
+        correct_archive(run_dirs[0], tmp_path / "corrected.json", core=core)
+    with pytest.raises(NeurozooError, match=r"agent\.npz is played by the core, but none was given. Build it"):
         trained(tmp_path / "without", "domain_randomization", **given)
     agent.write_bytes(b"no agent")
     with pytest.raises(NeurozooError, match=r"agent\.npz is no agent for mazes"):
         MAZE.ways(levels["level"][:1], str(agent))
     with pytest.raises(NeurozooError, match=r"agent\.npz is no agent for mazes"):
-        trained(tmp_path / "damaged", "domain_randomization", ops=ops, **given)
+        trained(tmp_path / "damaged", "domain_randomization", core=core, **given)
     assert not (tmp_path / "damaged" / "state" / "log.jsonl").exists()
     agent.unlink()
     with pytest.raises(NeurozooError, match=r"agent\.npz is missing\. Train it"):
-        trained(tmp_path / "missing", "domain_randomization", ops=ops, **given)
+        trained(tmp_path / "missing", "domain_randomization", core=core, **given)
 
 
-def test_a_run_has_one_agent_from_its_beginning_to_its_end(tmp_path, ops, monkeypatch):
+def test_a_run_has_one_agent_from_its_beginning_to_its_end(tmp_path, core, monkeypatch):
     agent, evaluate, batches = tmp_path / "agent.npz", LevelSearchSession._evaluate, []
     write_agent(agent, seed=0)
     given = {"agent": str(agent), "evaluations": 8, "num_episodes": 2, "num_envs": 2, "batch_size": 2}
@@ -258,21 +258,21 @@ def test_a_run_has_one_agent_from_its_beginning_to_its_end(tmp_path, ops, monkey
             write_agent(agent, seed=1)
         return evaluate(self, *arguments)
 
-    whole = trained(tmp_path / "whole", "domain_randomization", ops=ops, **given)
+    whole = trained(tmp_path / "whole", "domain_randomization", core=core, **given)
     with monkeypatch.context() as patch:
         patch.setattr(LevelSearchSession, "_evaluate", replacing)
         with pytest.raises(NeurozooError, match="has changed since this run began, and a run has one agent"):
-            trained(tmp_path / "run", "domain_randomization", ops=ops, **given)
+            trained(tmp_path / "run", "domain_randomization", core=core, **given)
     write_agent(agent, seed=0)
-    check_same(trained(tmp_path / "run", "domain_randomization", ops=ops, **given), whole)
+    check_same(trained(tmp_path / "run", "domain_randomization", core=core, **given), whole)
 
 
-def test_a_run_waits_for_its_agent_and_its_generator_and_a_trained_agent_needs_the_op():
+def test_a_run_waits_for_its_agent_and_its_generator_and_a_trained_agent_needs_the_core():
     files = {"agent": "config/agents/walker.npz", "decoder": "results/generators/laptop/generator.npz"}
     assert resolve_settings("cma_me", preset="mario_demo", overrides=files).start_sources == tuple(files.values())
     paper = ALGORITHMS["dsage"].presets["paper"]
     assert ALGORITHMS["dsage"].needs == paper.needs_besides("maze") == ()
-    assert paper.changed({"agent": files["agent"]}).needs_besides("maze") == ("op",)
+    assert paper.changed({"agent": files["agent"]}).needs_besides("maze") == ("core",)
 
 
 @pytest.mark.parametrize(

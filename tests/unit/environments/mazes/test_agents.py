@@ -42,7 +42,7 @@ def checkpoint(path, *, theta=None, **changes):
 def test_a_file_of_arrays_is_a_recurrent_agent(tmp_path):
     theta = layout().draw(np.random.default_rng(3), "orthogonal")
     np.savez(tmp_path / "agent.npz", **layout().split(theta))
-    np.testing.assert_array_equal(read_maze_agent(tmp_path / "agent.npz").op_parameters, theta)
+    np.testing.assert_array_equal(read_maze_agent(tmp_path / "agent.npz").core_parameters, theta)
 
 
 def test_an_evolved_agent_walks_in_mazes_as_it_does_in_training(tmp_path, small_noise_table):
@@ -51,7 +51,7 @@ def test_an_evolved_agent_walks_in_mazes_as_it_does_in_training(tmp_path, small_
     agent = read_maze_agent(checkpoint(tmp_path / "checkpoint.npz", theta=theta))
     genome = Genome(Weights.of(theta))
     evaluator = make_evaluator(
-        game="maze", layout=LAYOUT, protocol=PROTOCOL, ops="no op", noise=small_noise_table, behaviour="none"
+        game="maze", layout=LAYOUT, protocol=PROTOCOL, core="no core", noise=small_noise_table, behaviour="none"
     )
     evaluator.pin([genome])
     found = play(evaluator, {seed: Episode(genome, 0, seed, PROTOCOL.max_frames) for seed in range(40)})
@@ -69,13 +69,13 @@ def test_an_evolved_agent_walks_in_mazes_as_it_does_in_training(tmp_path, small_
     assert 0 < solved < 40
 
 
-def test_what_an_evolved_agent_does_in_a_maze_depends_neither_on_the_others_nor_on_the_op(tmp_path, ops):
+def test_what_an_evolved_agent_does_in_a_maze_depends_neither_on_the_others_nor_on_the_core(tmp_path, core):
     path = str(checkpoint(tmp_path / "checkpoint.npz"))
     rng = np.random.default_rng(1)
     levels = MAZE.decode(rng.random((30, 256)) + rng.uniform(-0.5, 0.1, (30, 1)))
     rngs = [[np.random.default_rng(number) for number in range(30)] for _ in range(3)]
     together = MAZE.evaluate(levels, Play(agent=path), rngs[0])
-    with_op = MAZE.evaluate(levels, Play(agent=path, ops=ops, threads=2), rngs[1])
+    with_op = MAZE.evaluate(levels, Play(agent=path, core=core, threads=2), rngs[1])
     for number in range(30):
         alone = MAZE.evaluate(levels[number : number + 1], Play(agent=path), rngs[2][number : number + 1])
         for name, values in alone.values.items():

@@ -46,9 +46,9 @@ def test_half_of_the_later_endpoints_are_farthest_apart():
     assert 0.35 < same.all(axis=1).mean() < 0.65
 
 
-def test_the_op_draws_the_same_mazes(ops):
+def test_the_core_draws_the_same_mazes(core):
     for number, level in enumerate(levels(PHASES[1], 20)):
-        again = draw_level(np.random.default_rng([7, number]), PHASES[1], ops=ops)
+        again = draw_level(np.random.default_rng([7, number]), PHASES[1], core=core)
         np.testing.assert_array_equal(again.walls, level.walls)
         assert (again.start, again.goal, again.direction) == (level.start, level.goal, level.direction)
 

@@ -23,7 +23,7 @@ def test_the_network_has_the_published_layers():
     assert count("lstm") == 416_768 - 1024  # PyTorch has the biases twice
     assert count("actor", "policy") == 8224 + 231
     assert count("critic", "baseline") == 8224 + 33
-    assert len(agent().op_parameters) == 433_953 - 1024
+    assert len(agent().core_parameters) == 433_953 - 1024
 
 
 def test_the_twin_answers_as_keras_does():

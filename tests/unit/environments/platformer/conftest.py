@@ -2,6 +2,6 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def library(ops, monkeypatch):
-    """The working directory has the op where the workflow builds it."""
-    monkeypatch.chdir(ops.parents[2])
+def library(core, monkeypatch):
+    """The working directory has the core where the workflow builds it."""
+    monkeypatch.chdir(core.parents[2])

@@ -110,7 +110,7 @@ def random_program(rng, length):
 
 
 def replayed_as_by_its_twin(level, program, power):
-    """Plays in the op and in the twin, compares every tick, and returns the op's game."""
+    """Plays in the core and in the twin, compares every tick, and returns the core's game."""
     game = replay(level, program, power=power)
     twin = Twin([row.tobytes().decode() for row in level], power)
     for tick in range(len(game.status)):
@@ -149,7 +149,7 @@ def test_a_flower_stays_where_it_has_risen_to():
 
 
 @pytest.mark.long(seconds=10)
-def test_fewer_threads_than_wanted_play_the_same(python, ops):
+def test_fewer_threads_than_wanted_play_the_same(python, core):
     found = python(
         """
 import resource, sys
@@ -160,13 +160,13 @@ levels = np.full((300, 16, 56), ord("-"), np.uint8)
 levels[:, 14:] = ord("X")
 levels[:, 13, 20] = np.frombuffer(b"gkr" * 100, np.uint8)
 budgets = np.full((300, 1), 20, np.int32)
-alone = play(levels, budgets, ops=sys.argv[1])
+alone = play(levels, budgets, core=sys.argv[1])
 pages = int(open("/proc/self/statm").read().split()[0])
 resource.setrlimit(resource.RLIMIT_AS, (pages * 4096 + 400_000_000, resource.RLIM_INFINITY))  # stacks of 8 MB
-many = play(levels, budgets, threads=300, ops=sys.argv[1])
+many = play(levels, budgets, threads=300, core=sys.argv[1])
 print(np.array_equal(alone.nodes, many.nodes) and np.array_equal(alone.status, many.status))
 """,
-        ops,
+        core,
     )
     assert found.stdout.strip() == "True"
 

@@ -115,7 +115,7 @@ def read_index(path: str | os.PathLike) -> dict[str, BundledAgent]:
 def unpack_agent(
     name: str,
     *,
-    ops: str | os.PathLike,
+    core: str | os.PathLike,
     noise: str | os.PathLike,
     index: str | os.PathLike,
     results: str | os.PathLike,
@@ -153,7 +153,7 @@ def unpack_agent(
     else:
         folder = _copied(path, agent, runs / agent.title)
     if not (folder / "frozen" / RECORD_FILE).exists() or outdated(folder):
-        freeze_run(folder, ops=ops, noise=noise, forms=())
+        freeze_run(folder, core=core, noise=noise, forms=())
     return folder
 
 

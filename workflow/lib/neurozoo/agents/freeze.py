@@ -73,7 +73,7 @@ CHECKED_BYTES = 2**27  # largest size of its observations: 128 MB
 def freeze_run(
     run_dir: str | os.PathLike,
     *,
-    ops: str | os.PathLike | None = None,
+    core: str | os.PathLike | None = None,
     noise: str | os.PathLike | None = None,
     generation: int | None = None,
     snapshot: int | None = None,
@@ -92,7 +92,7 @@ def freeze_run(
     Args:
         run_dir: Folder with `checkpoint.npz` and `result.json`. A generation also needs `log.jsonl`; a tag needs the
             log and `config.yaml`; a snapshot needs only its own file.
-        ops: The op library; not needed for Keras networks.
+        core: The native core; not needed for Keras networks.
         noise: The noise table; not needed for Keras networks.
         generation: Number of a generation, from 1.
         snapshot: Number of frames in the name of a snapshot.
@@ -117,9 +117,9 @@ def freeze_run(
         checkpoint, genome, folder, scores = _run_agent(run_dir, noise or "", generation)
     trace = None
     if isinstance(checkpoint.layout, Layout):
-        if ops is None or noise is None:
-            raise NeurozooError(f"Freezing {run_dir} needs the op and the noise table. Build them: make foundations")
-        trace = _played(checkpoint, genome, ops=ops, noise=noise)
+        if core is None or noise is None:
+            raise NeurozooError(f"Freezing {run_dir} needs the core and the noise table. Build them: make foundations")
+        trace = _played(checkpoint, genome, core=core, noise=noise)
     moment = {"generation": generation, "tag": tag, "snapshot": snapshot}
     check = freeze(checkpoint, folder, trace=trace, scores=scores, moment=moment, forms=forms)
     if log is not None:
@@ -160,7 +160,7 @@ def _run_agent(
     return checkpoint, genome, folder, scores
 
 
-def _played(checkpoint: Checkpoint, genome: Genome, *, ops: str | os.PathLike, noise: str | os.PathLike) -> Trace:
+def _played(checkpoint: Checkpoint, genome: Genome, *, core: str | os.PathLike, noise: str | os.PathLike) -> Trace:
     """Plays the episode for the check with the evaluator."""
     protocol = checkpoint.protocol
     plane_bytes = 4 * math.prod(observation_shape(checkpoint.game, protocol).plane)
@@ -171,7 +171,7 @@ def _played(checkpoint: Checkpoint, genome: Genome, *, ops: str | os.PathLike, n
         game=checkpoint.game,
         model=checkpoint.model,
         protocol=protocol,
-        ops=ops,
+        core=core,
         noise=noise,
         reference=checkpoint.reference,
     )
@@ -226,7 +226,7 @@ def freeze(
         if isinstance(layout, KerasLayout):
             record["check"] = check_same_outputs(open_frozen(new), play_policy(checkpoint, layout, steps=steps))
         else:
-            assert trace is not None  # the agents of chains are played by the op, or by the graph that they come from
+            assert trace is not None  # the agents of chains are played by the core, or by the graph that they come from
             record["check"] = check_same_actions(new, trace)
         _keep_forms(new, record, forms)
     return record["check"]

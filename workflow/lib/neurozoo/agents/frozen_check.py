@@ -64,7 +64,7 @@ def check_same_actions(folder: str | os.PathLike, trace: Trace) -> dict[str, int
             )
             raise NeurozooError(
                 f"{name} acts differently from the agent in {wrong.size} of {steps} steps, first in step {step}: "
-                f"{got} instead of {expected}. The checkpoint and the evaluator do not match: rebuild the native op, "
+                f"{got} instead of {expected}. The checkpoint and the evaluator do not match: rebuild the native core, "
                 "then train or freeze again."
             )
         tied |= differs

@@ -58,7 +58,7 @@ class MazeScore:
 def score_in_mazes(
     agent: str,
     *,
-    ops: str | os.PathLike,
+    core: str | os.PathLike,
     walls: Sequence[float] = WALLS,
     mazes: int = 200,
     episodes: int = 10,
@@ -75,7 +75,7 @@ def score_in_mazes(
         One entry per probability.
 
     Raises:
-        NeurozooError: A number is out of range, or the agent or the op is missing or damaged.
+        NeurozooError: A number is out of range, or the agent or the core is missing or damaged.
     """
     if mazes < 2 or episodes < 1 or threads < 1 or seed < 0:
         raise NeurozooError(
@@ -92,7 +92,7 @@ def score_in_mazes(
         num_episodes=episodes,
         sampling="fixed",
         shares_first_direction=False,
-        ops=Path(ops),
+        core=Path(core),
         threads=threads,
     )
     return [_score(domain, play, each, mazes=mazes, seed=seed) for each in walls]

@@ -1,7 +1,6 @@
 """Policies: how a network's outputs become actions, step after step, for a batch of environments.
 
-Learners, tests, rollouts and games for people act through a `Policy`. The native op has a greedy policy of its own, in
-C++.
+Learners, tests, rollouts and games for people act through a `Policy`. The native core has a greedy policy of its own.
 """
 
 from abc import ABC, abstractmethod
@@ -125,11 +124,11 @@ class NetworkPolicy(Policy):
 
 
 class Greedy(NetworkPolicy):
-    """Plays the action with the largest preference; of equal ones the first, as the native op does."""
+    """Plays the action with the largest preference; of equal ones the first, as the native core does."""
 
     def choose(self, preferences: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Returns the index of the largest preference of each row."""
-        if np.isnan(preferences).any():  # NumPy takes these for the largest, the op does not
+        if np.isnan(preferences).any():  # NumPy takes these for the largest, the core does not
             return np.array([largest(row) for row in preferences], np.int64)
         return np.argmax(preferences, axis=-1)
 

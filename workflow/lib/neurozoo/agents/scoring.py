@@ -43,7 +43,7 @@ def score_agent(
     agent: PlayableAgent,
     *,
     episodes: int,
-    ops: str | os.PathLike,
+    core: str | os.PathLike,
     noise: str | os.PathLike,
     noops: int | None = None,
     seed: int = 0,
@@ -56,7 +56,7 @@ def score_agent(
     Args:
         agent: The agent.
         episodes: Number of episodes.
-        ops: The op library.
+        core: The native core.
         noise: The noise table.
         noops: No-op frames at the start of each episode; None draws them as the protocol says.
         seed: Seed of all random draws.
@@ -90,7 +90,7 @@ def score_agent(
         starts[number] = Episode(agent.genome, drawn if noops is None else noops, seed_of_episode, limit)
     results: dict[int, EpisodeResult] = {}
     with make_evaluator(
-        ops=ops, noise=noise, layout=layout, game=game, protocol=protocol, threads=threads
+        core=core, noise=noise, layout=layout, game=game, protocol=protocol, threads=threads
     ) as evaluator:
         if agent.reference is not None:
             evaluator.set_reference(agent.reference)
@@ -156,7 +156,7 @@ def evaluate_run(
     run_dir: str | os.PathLike,
     output: str | os.PathLike,
     *,
-    ops: str | os.PathLike,
+    core: str | os.PathLike,
     noise: str | os.PathLike,
     episodes: int = 30,
     seed: int = 0,
@@ -168,7 +168,7 @@ def evaluate_run(
         NeurozooError: As `read_agent` and `score_agent`.
     """
     agent = read_agent(run_dir)
-    played = score_agent(agent, episodes=episodes, ops=ops, noise=noise, seed=seed, threads=threads)
+    played = score_agent(agent, episodes=episodes, core=core, noise=noise, seed=seed, threads=threads)
     record = {
         "game": agent.game,
         "model": agent.model,
@@ -186,7 +186,7 @@ def evaluate_policy(
     seeds: Sequence[int],
     runs: int = 100,
     *,
-    ops: str | os.PathLike = "results/native/libneurozoo_core.so",
+    core: str | os.PathLike = "results/native/libneurozoo_core.so",
     noise: str | os.PathLike = "results/noise/table.f32",
     seed: int = 0,
     threads: int | None = None,
@@ -198,8 +198,8 @@ def evaluate_policy(
         game: An id such as `Frostbite-v4`, or our name of the game.
         seeds: The published seeds, which make the policy's weights.
         runs: Number of episodes.
-        ops: The op library.
-        noise: The noise table. The op needs one, although these weights do not come from it.
+        core: The native core.
+        noise: The noise table. The core needs one, although these weights do not come from it.
         seed: Seed of the random number of frames per step.
         threads: Number of episodes played in parallel; None for one per core.
         progress: Called as episodes finish, with their number so far and their mean score.
@@ -212,7 +212,7 @@ def evaluate_policy(
     episodes = score_agent(
         PlayableAgent(Genome(Weights.of(theta)), game, CSHENTON, protocol),
         episodes=runs,
-        ops=ops,
+        core=core,
         noise=noise,
         seed=seed,
         threads=threads or cores(),

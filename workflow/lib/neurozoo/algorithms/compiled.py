@@ -304,7 +304,7 @@ def fused(optimizer: "keras.optimizers.Optimizer") -> "keras.optimizers.Optimize
 def keep_to_threads(threads: int) -> None:
     """Gives each TensorFlow operation one thread, so that sums have a fixed order; operations share the threads.
 
-    Call it before anything loads TensorFlow, as the op does.
+    Call it before anything loads TensorFlow.
 
     Also turns on oneDNN, which `neurozoo` turns off elsewhere: it takes two thirds of the time. Its sums have a fixed
     order, too, but not the same one on each kind of processor. On a GPU, it turns on TensorFlow's deterministic

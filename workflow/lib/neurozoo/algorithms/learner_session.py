@@ -170,15 +170,15 @@ class LearnerSession:
         )
 
 
-def find_ops(given: Path | None, protocol: Protocol) -> tuple[Path | None, list[str]]:
-    """Returns the op library if it can play the games, and sentences for the log if it should but cannot.
+def find_core(given: Path | None, protocol: Protocol) -> tuple[Path | None, list[str]]:
+    """Returns the native core if it can play the games, and sentences for the log if it should but cannot.
 
     It plays as ale-py of the version that it is built with; if another one is installed, that one plays.
     """
     if protocol.world != "atari":
         return None, []
-    ops, reason = usable_core(given)
-    if ops and (installed := metadata.version("ale-py")) != ALE_VERSION:
-        ops, reason = None, f"The op is built with version {ALE_VERSION} of it, but {installed} is installed."
-    said = [f"ale-py plays the games, which takes twice the time of the op. {reason}"] if reason else []
-    return ops, said
+    core, reason = usable_core(given)
+    if core and (installed := metadata.version("ale-py")) != ALE_VERSION:
+        core, reason = None, f"The core is built with version {ALE_VERSION} of it, but {installed} is installed."
+    said = [f"ale-py plays the games, which takes twice the time of the core. {reason}"] if reason else []
+    return core, said

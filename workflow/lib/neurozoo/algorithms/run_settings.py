@@ -14,7 +14,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.validation import FROM_YAML, Whole, explain, json_schema
 
 Unit = Literal["frames", "evaluations"]
-Need = Literal["op", "noise"]
+Need = Literal["core", "noise"]
 PROTOCOL_CHOICES = {  # settings that choose a protocol, by the arguments of `protocol_of`
     "name": "protocol",
     "action_set": "action_set",
@@ -284,5 +284,5 @@ class LearnerSettings(RunSettings):
             check_screens(game, protocol)
 
     def needs_besides(self, game: str) -> tuple[Need, ...]:
-        """The op plays levels that other environments do not."""
-        return ("op",) if game in PLATFORMER_GAMES else ()
+        """The core plays levels that other environments do not."""
+        return ("core",) if game in PLATFORMER_GAMES else ()

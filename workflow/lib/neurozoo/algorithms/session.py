@@ -28,7 +28,7 @@ class RunContext:
         settings: The algorithm's settings, complete and checked.
         run_dir: Folder of the run.
         threads: Number of threads; results do not depend on it.
-        ops: The op library; if the algorithm does not need it, it may be None, or a path where nothing is.
+        core: The native core; if the algorithm does not need it, it may be None, or a path where nothing is.
         noise: The noise table; may be None if the algorithm does not need it.
         slots: Episodes that the batched engine plays at once.
         cluster: The Dask cluster that plays the episodes; None to play them in this process.
@@ -45,7 +45,7 @@ class RunContext:
     settings: Any
     run_dir: Path
     threads: int = 1
-    ops: Path | None = None
+    core: Path | None = None
     noise: Path | None = None
     slots: int = DEFAULT_SLOTS
     cluster: ClusterSettings | None = None

@@ -48,7 +48,7 @@ class AlgorithmSpec:
         presets: Complete settings by name; `demo` is always among them.
         open_session: Makes the session of a run. This checks the input and starts nothing.
         result: What a run results in: a `network` or an `archive`.
-        needs: What must be built before a run: the native `op`, the `noise` table.
+        needs: What must be built before a run: the native `core`, the `noise` table.
         also_called: What the literature calls some settings, with these: `{"PPO": {"objective": "ppo"}}`. The first
             that fits counts; figures show it instead of `title`.
         report_name: What a report comes after: a `generation`, an `epoch`, an `iteration`.

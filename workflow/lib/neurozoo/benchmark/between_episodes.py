@@ -31,7 +31,7 @@ class Decoding:
 
 
 def measure_decoding(
-    network: str, game: str, *, threads: int, ops: str | os.PathLike, noise: str | os.PathLike
+    network: str, game: str, *, threads: int, core: str | os.PathLike, noise: str | os.PathLike
 ) -> Decoding:
     """Decodes a genome of many generations, and then a child of it. The game decides the number of outputs."""
     rules = protocol_of(game)
@@ -40,7 +40,9 @@ def measure_decoding(
     highest = os.path.getsize(noise) // 4 - layout.parameter_count
     indices = random.integers(highest, size=MUTATIONS + 2).tolist()
     old = Genome(indices[0], tuple(Mutation(index, 0.002) for index in indices[1:-1]))
-    with NativeEvaluator(ops=ops, noise=noise, layout=layout, game=game, protocol=rules, threads=threads) as evaluator:
+    with NativeEvaluator(
+        core=core, noise=noise, layout=layout, game=game, protocol=rules, threads=threads
+    ) as evaluator:
         begin = time.perf_counter()
         evaluator.pin([old])
         middle = time.perf_counter()

@@ -1,6 +1,6 @@
 """Learners on a GPU: steps per second beside loops in PyTorch, and how long Pong takes; for `benchmarks/gpu.sh`.
 
-    KERAS_BACKEND=jax python -m neurozoo.benchmark.gpu --ops LIBRARY --threads 16 --save gpu.json
+    KERAS_BACKEND=jax python -m neurozoo.benchmark.gpu --core LIBRARY --threads 16 --save gpu.json
 
 Each row is a process of its own, which gets the whole device.
 """
@@ -39,14 +39,14 @@ def overrides(objective: str, num_envs: int) -> dict[str, Any]:
     return common | {"unroll_length": 20 if objective == "vtrace" else 16, "batch_size": batch_size}
 
 
-def measure_environments(*, count: int, threads: int, ops: Path, seconds: float) -> float:
+def measure_environments(*, count: int, threads: int, core: Path, seconds: float) -> float:
     """Returns frames per second of two groups of environments that take turns, without any network: the floor."""
     import numpy as np
 
     protocol = protocol_of(GAME, "machado2018", action_set="minimal")
     groups = [
         AtariVectorEnvironment(
-            GAME, protocol, count=count, threads=threads, seed_of=lambda *address: sum(address), ops=ops
+            GAME, protocol, count=count, threads=threads, seed_of=lambda *address: sum(address), core=core
         )
         for _ in range(2)
     ]
@@ -67,12 +67,12 @@ def measure_environments(*, count: int, threads: int, ops: Path, seconds: float)
     return protocol.frame_skip * steps / spent
 
 
-def measure_learner(objective: str, *, num_envs: int, threads: int, ops: Path, seconds: float) -> dict[str, float]:
+def measure_learner(objective: str, *, num_envs: int, threads: int, core: Path, seconds: float) -> dict[str, float]:
     """Returns frames per second of a learner, and the seconds that it took to start and compile."""
     begin = time.perf_counter()
     wanted = overrides(objective, num_envs) | {"engine": "batched"}
     learner = open_actor_critic(
-        GAME, NETWORKS[objective], preset=STARTS[objective], overrides=wanted, threads=threads, ops=ops
+        GAME, NETWORKS[objective], preset=STARTS[objective], overrides=wanted, threads=threads, core=core
     )
     rollout = learner.settings.num_envs * learner.settings.unroll_length
     advance(learner, 4 * rollout)
@@ -111,7 +111,7 @@ def measure_torch(
 def main() -> None:
     """Measures what the command line names, or all of it, each in a process of its own."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--ops", type=Path, required=True)
+    parser.add_argument("--core", type=Path, required=True)
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--num-envs", type=int, default=512)
     parser.add_argument("--seconds", type=float, default=6.0)
@@ -124,11 +124,11 @@ def main() -> None:
         side, objective = options.row
         if side == "environments":
             speed = measure_environments(
-                count=options.num_envs // 2, threads=options.threads, ops=options.ops, seconds=options.seconds
+                count=options.num_envs // 2, threads=options.threads, core=options.core, seconds=options.seconds
             )
             row = {"frames_per_second": speed}
         elif side == "neurozoo":
-            row = measure_learner(objective, ops=options.ops, **common)
+            row = measure_learner(objective, core=options.core, **common)
         else:
             row = measure_torch(objective, is_compiled=side == "compiled", device=options.device, **common)
         print(json.dumps({"side": side, "objective": objective, **row}))

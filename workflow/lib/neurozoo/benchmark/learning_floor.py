@@ -113,12 +113,12 @@ def measure_product(*, threads: int, seconds: float = 0.5) -> float:
 
 
 class EmulatorAlone:
-    """The vector environment of learners with one environment and random actions, in the op if it can be loaded."""
+    """The vector environment of learners with one environment and random actions, in the core if it can be loaded."""
 
-    def __init__(self, game: str, *, ops: str | os.PathLike | None = None) -> None:
+    def __init__(self, game: str, *, core: str | os.PathLike | None = None) -> None:
         protocol = protocol_of(game, "machado2018", action_set="minimal")
         self._environment = AtariVectorEnvironment(
-            game, protocol, count=1, threads=1, seed_of=lambda _, episode: episode, ops=usable_core(ops)[0]
+            game, protocol, count=1, threads=1, seed_of=lambda _, episode: episode, core=usable_core(core)[0]
         )
         self._random = np.random.default_rng(0)
 

@@ -52,11 +52,11 @@ def open_learner(
     overrides: dict,
     threads: int,
     folder: Path,
-    ops: str | os.PathLike | None = None,
+    core: str | os.PathLike | None = None,
 ) -> DeepQLearner:
     """Makes a new, untrained deep Q-learner of an Atari game. A replay memory in files is in `folder`.
 
-    The op library plays the games if it can be loaded.
+    The native core plays the games if it can be loaded.
     """
     settings = resolve_settings("dqn", preset=preset, overrides=overrides)
     protocol = protocol_of(game, settings.protocol, action_set=settings.action_set)
@@ -67,12 +67,12 @@ def open_learner(
         protocol=protocol,
         threads=threads,
     )
-    learner.open(game, folder=folder, remedy="Delete it.", ops=usable_core(ops)[0])
+    learner.open(game, folder=folder, remedy="Delete it.", core=usable_core(core)[0])
     return learner
 
 
 def open_actor_critic(
-    game: str, model: str, *, preset: str, overrides: dict, threads: int, ops: str | os.PathLike | None = None
+    game: str, model: str, *, preset: str, overrides: dict, threads: int, core: str | os.PathLike | None = None
 ) -> ImpalaLearner:
     """Makes a new, untrained learner of `impala`. The arguments are those of `open_learner`."""
     settings = resolve_settings("impala", preset=preset, overrides=overrides)
@@ -84,7 +84,7 @@ def open_actor_critic(
         layout=keras_layout_of(game, model, protocol),
         protocol=protocol,
         make_environments=lambda count, seed_of: AtariVectorEnvironment(
-            game, protocol, count=count, threads=threads, seed_of=seed_of, ops=usable_core(ops)[0]
+            game, protocol, count=count, threads=threads, seed_of=seed_of, core=usable_core(core)[0]
         ),
     )
     learner.open()
@@ -114,7 +114,7 @@ def main() -> None:
     """Runs the side that is named on the command line."""
     kind, given = sys.argv[1], json.loads(sys.argv[2])
     if kind == "floor":
-        emulator = EmulatorAlone(given["game"], ops=given["ops"])
+        emulator = EmulatorAlone(given["game"], core=given["core"])
         threads = given["threads"]
         answer(lambda _: {"product": measure_product(threads=threads), "emulator_seconds": emulator.seconds()})
         return

@@ -33,13 +33,13 @@ def profile_learning(
     steps: int = 1000,
     threads: int,
     flames: str | os.PathLike | None = None,
-    ops: str | os.PathLike | None = None,
+    core: str | os.PathLike | None = None,
 ) -> dict[str, object]:
     """Times a learner's training, and then each of its parts alone for the same number of steps.
 
     `MEASURED` replaces settings of `preset` and `overrides`: the replay memory is small, epsilon is 0, so that each
     action is predicted, the random phase is short, and there are no tests. `flames` is a file for a flame graph of the
-    same number of training steps. The op library plays the games if it can be loaded.
+    same number of training steps. The native core plays the games if it can be loaded.
 
     Returns:
         Plain JSON: `settings`, and `parts`: for each `part`, `steps_per_second`, and `microseconds` and
@@ -56,7 +56,7 @@ def profile_learning(
     chosen = {**(overrides or {}), **MEASURED}
     with TemporaryDirectory() as folder:
         learner = open_learner(
-            game, model, preset=preset, overrides=chosen, threads=threads, folder=Path(folder), ops=ops
+            game, model, preset=preset, overrides=chosen, threads=threads, folder=Path(folder), core=core
         )
         try:
             advance(learner, learner.settings.learning_starts + 200)  # afterwards everything is compiled

@@ -6,7 +6,7 @@
     python -m neurozoo.benchmark.levels platformer               levels that can be won, and levels that cannot
 
 An evaluation in a maze is 50 episodes of ten copies, as published. The floor is that of the network as it is written
-down; the op computes what depends on the pose alone once per pose,
+down; the core computes what depends on the pose alone once per pose,
 so it may be faster. Platform levels are those of the seeded corpus, with five budgets from 350 to 550 each, as in
 searches. Processor times of all threads are shown beside wall times, because other load disturbs them least.
 """
@@ -41,10 +41,10 @@ def main() -> None:
     parser.add_argument("--walls", type=float, default=0.5, help="of mazes: probability of a wall (default: 0.5)")
     parser.add_argument("--count", type=int, help="levels (default: 1000 mazes, or 200 platform levels of each kind)")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--ops", type=Path, default=CORE)
+    parser.add_argument("--core", type=Path, default=CORE)
     options = parser.parse_args()
     if options.levels == "mazes":
-        _mazes(options.agent, options.count or 1000, options.walls, threads=options.threads, ops=options.ops)
+        _mazes(options.agent, options.count or 1000, options.walls, threads=options.threads, core=options.core)
     else:
         _platformer(options.count or 200, threads=options.threads)
 
@@ -56,17 +56,17 @@ def _timed(run: Callable[[], Any]) -> tuple[Any, float, float]:
     return result, time.perf_counter() - wall, time.process_time() - processor
 
 
-def _mazes(agent: str, count: int, walls: float, *, threads: int, ops: Path) -> None:
+def _mazes(agent: str, count: int, walls: float, *, threads: int, core: Path) -> None:
     rng, domain = np.random.default_rng(0), get_level_domain("maze")
     levels = (rng.random((count, 16, 16)) < walls).astype(np.uint8)
-    peak = measure_peak(threads=[1], ops=ops)["multiply_adds_per_second"]
+    peak = measure_peak(threads=[1], core=core)["multiply_adds_per_second"]
     with tempfile.TemporaryDirectory() as folder:
         if is_network := agent != "wall_follower":
             file = f"{folder}/random.npz" if agent == "random" else agent
             if agent == "random":
                 np.savez(file, allow_pickle=False, **layout().split(layout().draw(rng, "orthogonal")))
-        given = Play(agent=file if is_network else agent, ops=ops, threads=threads)
-        domain.evaluate(levels[:2], given, [np.random.default_rng(n) for n in range(2)])  # loads the op
+        given = Play(agent=file if is_network else agent, core=core, threads=threads)
+        domain.evaluate(levels[:2], given, [np.random.default_rng(n) for n in range(2)])  # loads the core
         seeds = [np.random.default_rng(n) for n in range(count)]
         found, wall, processor = _timed(lambda: domain.evaluate(levels, given, seeds))
     solvable = found.objectives > 0

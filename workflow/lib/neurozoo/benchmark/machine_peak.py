@@ -23,8 +23,8 @@ class Peak(TypedDict):
     read_gigabytes_per_second: dict[str, float]  # how fast memory is read, by number of threads
 
 
-def software(ops: str | os.PathLike) -> dict[str, object]:
-    """Returns versions and commits of this package and of the op library, which may come from another commit.
+def software(core: str | os.PathLike) -> dict[str, object]:
+    """Returns versions and commits of this package and of the native core, which may come from another commit.
 
     Raises:
         NeurozooError: The library's build.json is missing or damaged.
@@ -34,18 +34,18 @@ def software(ops: str | os.PathLike) -> dict[str, object]:
     import numpy as np
     import tensorflow as tf
 
-    built = read_json(Path(ops).with_name("build.json"), REBUILD)
+    built = read_json(Path(core).with_name("build.json"), REBUILD)
     modules = {"tensorflow": tf, "keras": keras, "ale-py": ale_py, "numpy": np}
     packages = {name: module.__version__ for name, module in modules.items()}
     library = {name: built.get(name) for name in _BUILD_FACTS}
     return {**provenance(), "python": platform.python_version(), **packages, "library": library}
 
 
-def measure_peak(*, threads: Sequence[int], ops: str | os.PathLike) -> Peak:
+def measure_peak(*, threads: Sequence[int], core: str | os.PathLike) -> Peak:
     """Measures a core's peak rate of multiply-adds, and how fast these numbers of threads read memory together."""
-    core = load_core(ops)
-    multiply_adds, lanes = core.measure_peak(seconds=PEAK_SECONDS)
-    read = {count: float(core.measure_read_bandwidth(num_threads=count)) for count in threads}
+    native = load_core(core)
+    multiply_adds, lanes = native.measure_peak(seconds=PEAK_SECONDS)
+    read = {count: float(native.measure_read_bandwidth(num_threads=count)) for count in threads}
     return {
         "multiply_adds_per_second": float(multiply_adds),
         "gigaflops": 2e-9 * float(multiply_adds),

@@ -38,7 +38,7 @@ def _prepare(one_core: bool) -> None:
 
 
 def measure_memory(
-    workload: Workload, *, threads: int, ops: str | os.PathLike, noise: str | os.PathLike
+    workload: Workload, *, threads: int, core: str | os.PathLike, noise: str | os.PathLike
 ) -> dict[str, object]:
     """Measures the memory of a process that plays a workload. Call it in a new process.
 
@@ -51,7 +51,7 @@ def measure_memory(
     def at_end() -> None:
         smaps.update(_megabytes(Path("/proc/self/smaps_rollup").read_text()))
 
-    measure_speed(workload, threads=threads, seconds=0.0, ops=ops, noise=noise, at_end=at_end)
+    measure_speed(workload, threads=threads, seconds=0.0, core=core, noise=noise, at_end=at_end)
     return {
         "network": workload.network,
         "threads": threads,

@@ -46,7 +46,7 @@ class Parts:
 
 
 def measure_parts(
-    workload: Workload, *, peak_multiply_adds: float, ops: str | os.PathLike, noise: str | os.PathLike
+    workload: Workload, *, peak_multiply_adds: float, core: str | os.PathLike, noise: str | os.PathLike
 ) -> Parts:
     """Records the episodes of a workload, and replays them part by part.
 
@@ -63,9 +63,9 @@ def measure_parts(
     steps = frames = done = 0
     multiply_adds = 0.0
     for number in range(len(workload.episodes)):
-        trace, theta = _record(workload, number, ops=ops, noise=noise, reference=reference)
-        played, episode_frames = _time_world(workload, number, trace, ops=ops)
-        forward, episode_done = _time_forward(layout, trace, theta, reference, ops=ops)
+        trace, theta = _record(workload, number, core=core, noise=noise, reference=reference)
+        played, episode_frames = _time_world(workload, number, trace, core=core)
+        forward, episode_done = _time_forward(layout, trace, theta, reference, core=core)
         seconds += [*played, forward]
         steps += len(trace.planes)
         frames += episode_frames
@@ -93,11 +93,11 @@ def measure_parts(
     )
 
 
-def _record(workload: Workload, number: int, *, ops, noise, reference) -> tuple[Trace, np.ndarray]:
+def _record(workload: Workload, number: int, *, core, noise, reference) -> tuple[Trace, np.ndarray]:
     """Returns the trace of an episode, and the weights that played it."""
     episode = workload.episodes[number]
     with NativeEvaluator(
-        ops=ops, noise=noise, layout=workload.layout, game=workload.game, protocol=workload.protocol
+        core=core, noise=noise, layout=workload.layout, game=workload.game, protocol=workload.protocol
     ) as evaluator:
         if reference is not None:
             evaluator.set_reference(reference)
@@ -105,13 +105,13 @@ def _record(workload: Workload, number: int, *, ops, noise, reference) -> tuple[
         return evaluator.trace(episode), evaluator.parameters(episode.genome)
 
 
-def _time_world(workload: Workload, number: int, trace: Trace, *, ops) -> tuple[np.ndarray, int]:
+def _time_world(workload: Workload, number: int, trace: Trace, *, core) -> tuple[np.ndarray, int]:
     """Returns processor seconds for reset, steps and observations, the fastest of each, and the number of frames."""
-    core, starts = load_core(ops), starts_of([workload.episodes[number]])
+    native, starts = load_core(core), starts_of([workload.episodes[number]])
 
     def measure(observes: bool) -> tuple[np.ndarray, int]:
-        world = make_world(core, workload.game, workload.protocol)
-        seconds, frames, score = core.time_world(
+        world = make_world(native, workload.game, workload.protocol)
+        seconds, frames, score = native.time_world(
             world=world, **starts, decisions=trace.actions, observes=observes, repetitions=REPETITIONS
         )
         if float(score) != float(trace.rewards.sum(dtype=np.float64)):
@@ -126,10 +126,10 @@ def _time_world(workload: Workload, number: int, trace: Trace, *, ops) -> tuple[
 
 
 def _time_forward(
-    layout: Layout, trace: Trace, theta: np.ndarray, reference: np.ndarray | None, *, ops
+    layout: Layout, trace: Trace, theta: np.ndarray, reference: np.ndarray | None, *, core
 ) -> tuple[float, int]:
     """Returns the processor seconds of all forward passes of an episode, and the number of multiply-adds done."""
-    seconds, outputs, multiply_adds = load_core(ops).time_forward(
+    seconds, outputs, multiply_adds = load_core(core).time_forward(
         parameters=theta,
         reference=np.zeros(0, np.float32) if reference is None else reference,
         planes=trace.planes,

@@ -195,7 +195,7 @@ def describe(report: Mapping) -> Iterable[str]:
     )
     commits = [(each["commit"] or "no commit")[:12] for each in (software, library)]
     yield (
-        f"neurozoo {software['neurozoo']} ({commits[0]}); op library of {commits[1]}, {library['compiler']}, "
+        f"neurozoo {software['neurozoo']} ({commits[0]}); native core of {commits[1]}, {library['compiler']}, "
         f"-march={library['march']}"
     )
     yield (

@@ -125,7 +125,7 @@ def compare(
     steps: int | None = None,
     repeats: int = 7,
     threads: int | None = None,
-    ops: str | os.PathLike,
+    core: str | os.PathLike,
     tell: Callable[[str], None] = lambda line: print(line, file=sys.stderr, flush=True),
 ) -> dict[str, object]:
     """Measures all sides in turn, again and again, so that other load on the machine affects all of them.
@@ -138,7 +138,7 @@ def compare(
         steps: Steps of each side in a turn; None for enough of them.
         repeats: Number of turns.
         threads: Threads of each side; None for the number of physical cores.
-        ops: The op library.
+        core: The native core.
         tell: Called with a line about the measurement that starts.
 
     Returns:
@@ -158,13 +158,13 @@ def compare(
     settings = resolve_settings(algo, preset=contest.preset, overrides=contest.overrides)
     layout = any_layout_of(game, model, protocol_of(game, settings.protocol, action_set=settings.action_set))
     costs = contest.count(layout, settings)
-    core = measure_peak(threads=[1], ops=ops)["multiply_adds_per_second"]
+    peak_of_core = measure_peak(threads=[1], core=core)["multiply_adds_per_second"]
     shards = math.gcd(threads, settings.batch_size)  # equal parts of a batch
     variants: dict[str, dict[str, object]] = {"neurozoo": {}}
     variants |= {f"neurozoo, {shards} shards": {"shards": shards}} if shards > 1 else {}
     variants |= {"neurozoo, bfloat16": {"dtype": "mixed_bfloat16"}} if algo == "impala" else {}
     here = [sys.executable, "-m", "neurozoo.benchmark.learning_loop"]
-    shared = {"game": game, "threads": threads, "ops": os.fspath(ops)}
+    shared = {"game": game, "threads": threads, "core": os.fspath(core)}
     ours = {"algo": algo, "model": model, "preset": contest.preset, "overrides": contest.overrides, **shared}
     commands = {"floor": [*here, "floor", json.dumps(shared)]}
     for variant, changes in variants.items():
@@ -195,7 +195,7 @@ def compare(
     finally:
         for side in sides:
             side.close()
-    peaks = [max(record["product"], threads * core) for record in turns["floor"]]
+    peaks = [max(record["product"], threads * peak_of_core) for record in turns["floor"]]
     at_once = threads if settings.num_envs > 1 else 1  # emulators
     for record, peak in zip(turns["floor"], peaks, strict=True):
         emulator = record["emulator_seconds"]
@@ -208,7 +208,7 @@ def compare(
         "multiply_adds_per_step": costs.total,
         "peak": {
             "multiply_adds_per_second": statistics.median(peaks),
-            "core_with_the_op_library": core,
+            "core_in_vectors_of_the_build": peak_of_core,
             "emulator_microseconds": 1e6 * statistics.median(r["emulator_seconds"] for r in turns["floor"]),
         },
         "sides": [_summary(name, turns) for name in turns],

@@ -1,4 +1,4 @@
-"""Speed of the engines that play whole episodes: the op library's and the batched one.
+"""Speed of the engines that play whole episodes: the native core's and the batched one.
 
 The episodes of all measurements of a network and a game are always the same few: a `Workload`.
 """
@@ -70,7 +70,7 @@ def make_workload(network: str, game: str, *, noise: str | os.PathLike, frames: 
 
 @dataclass(frozen=True)
 class Speed:
-    """The speed of the op library's engine for one network, game and number of threads."""
+    """The speed of the native core's engine for one network, game and number of threads."""
 
     network: str
     game: str
@@ -88,7 +88,7 @@ def measure_speed(
     *,
     threads: int,
     seconds: float,
-    ops: str | os.PathLike,
+    core: str | os.PathLike,
     noise: str | os.PathLike,
     at_end: Callable[[], None] = lambda: None,
 ) -> Speed:
@@ -98,7 +98,7 @@ def measure_speed(
     round of the workload, after at least `seconds`. `at_end` is called while the engine is still open.
     """
     with make_evaluator(
-        game=workload.game, layout=workload.layout, protocol=workload.protocol, ops=ops, noise=noise, threads=threads
+        game=workload.game, layout=workload.layout, protocol=workload.protocol, core=core, noise=noise, threads=threads
     ) as evaluator:
         submit = _open_queue(evaluator, workload)
 
@@ -153,7 +153,7 @@ def measure_batched(
     *,
     threads: int,
     seconds: float,
-    ops: str | os.PathLike,
+    core: str | os.PathLike,
     noise: str | os.PathLike,
     slots: int,
 ) -> BatchedSpeed:
@@ -166,7 +166,7 @@ def measure_batched(
 
     load = make_workload(network, game, noise=noise)
     with BatchedEvaluator(
-        ops=ops, noise=noise, layout=load.layout, game=game, protocol=load.protocol, threads=threads, slots=slots
+        core=core, noise=noise, layout=load.layout, game=game, protocol=load.protocol, threads=threads, slots=slots
     ) as evaluator:
         submit = _open_queue(evaluator, load)
 

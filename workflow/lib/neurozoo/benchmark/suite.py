@@ -42,7 +42,7 @@ def run_benchmark(
     games: Sequence[str] = GAMES,
     threads: Sequence[int] | None = None,
     seconds: float = 5.0,
-    ops: str | os.PathLike,
+    core: str | os.PathLike,
     noise: str | os.PathLike,
     tell: Callable[[str], None] = lambda line: print(line, file=sys.stderr, flush=True),
 ) -> dict[str, object]:
@@ -53,7 +53,7 @@ def run_benchmark(
         games: Atari games.
         threads: Numbers of threads to measure; None for `default_threads()`.
         seconds: Duration of each measurement of whole episodes.
-        ops: The op library.
+        core: The native core.
         noise: The noise table.
         tell: Called with a line about the measurement that starts.
 
@@ -70,23 +70,23 @@ def run_benchmark(
         raise NeurozooError(
             f"The benchmark needs at least 1 thread and more than 0 seconds, but {threads[0]} and {seconds:g} came."
         )
-    load_core(ops)
+    load_core(core)
     workloads = [make_workload(network, game, noise=noise) for network in networks for game in games]
     open_noise_table(noise)
     report: dict = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(),
-        "software": software(ops),
+        "software": software(core),
         "settings": {"networks": list(networks), "games": list(games), "threads": threads, "seconds": seconds},
-        "peak": measure_peak(threads=threads, ops=ops),
+        "peak": measure_peak(threads=threads, core=core),
         "results": [],
         "parts": [],
     }
     for workload in workloads:
         tell(f"{workload.network} in {workload.game}")
-        speeds = [measure_speed(workload, threads=count, seconds=seconds, ops=ops, noise=noise) for count in threads]
+        speeds = [measure_speed(workload, threads=count, seconds=seconds, core=core, noise=noise) for count in threads]
         peak = report["peak"]["multiply_adds_per_second"]
-        parts = measure_parts(workload, peak_multiply_adds=peak, ops=ops, noise=noise)
+        parts = measure_parts(workload, peak_multiply_adds=peak, core=core, noise=noise)
         report["results"] += [asdict(speed) for speed in speeds]
         report["parts"].append(judged(parts, speeds[0]))
     tell("ale-py's vector environment with Keras")
@@ -96,12 +96,12 @@ def run_benchmark(
     report["alternatives"] = [asdict(alternative) for alternative in alternatives]
     tell("memory, decoding of genomes, update of evolution strategies")
     report["memory"] = [
-        in_own_process(measure_memory, workload, threads=threads[-1], ops=ops, noise=noise)
+        in_own_process(measure_memory, workload, threads=threads[-1], core=core, noise=noise)
         for workload in workloads
         if workload.game == games[0]
     ]
     report["decoding"] = [
-        asdict(measure_decoding(network, games[0], threads=threads[-1], ops=ops, noise=noise)) for network in networks
+        asdict(measure_decoding(network, games[0], threads=threads[-1], core=core, noise=noise)) for network in networks
     ]
     bandwidth = 1e9 * report["peak"]["read_gigabytes_per_second"][str(threads[-1])]
     update = measure_update(UPDATED_NETWORK, games[0], threads=threads[-1], bandwidth=bandwidth, noise=noise)

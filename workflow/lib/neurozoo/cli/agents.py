@@ -37,7 +37,7 @@ def add_commands(commands: args.Commands) -> None:
     option("--noops", type=args.natural, help="no-op frames at the start of an episode (default: random)")
     option("--episodes", type=args.positive, default=30, help="number of episodes")
     option("--max-frames", type=args.positive, help="longest episode in frames (default: the protocol's)")
-    args.add(command, "seed", "json", "ops", "noise", "threads")
+    args.add(command, "seed", "json", "core", "noise", "threads")
 
 
 def _add_names(command):
@@ -74,7 +74,7 @@ def _evaluate(options):
             f"{options.genome} is a genome for {agent.model!r} and cannot be used with {model!r}. Leave --model out."
         )
     agent = play_as(agent, game=options.game, **args.protocol_choices(options))
-    choices = args.chosen(options, "episodes", "noops", "seed", "max_frames", "ops", "noise", "threads")
+    choices = args.chosen(options, "episodes", "noops", "seed", "max_frames", "core", "noise", "threads")
     episodes = score_agent(agent, **choices)
     figures = summary(episodes, agent.protocol)
     lines = [

@@ -151,7 +151,7 @@ def add_run_dir(command: argparse.ArgumentParser, **choices: Any) -> None:
 
 
 SHARED: dict[str, dict[str, Any]] = {
-    "ops": {"type": Path, "default": CORE, "help": "op library"},
+    "core": {"type": Path, "default": CORE, "help": "native core"},
     "noise": {"type": Path, "default": NOISE, "help": "noise table"},
     "threads": {"type": positive, "default": cores(), "help": "number of threads (default: all usable cores)"},
     "seed": {"type": natural, "default": 0, "help": "seed"},

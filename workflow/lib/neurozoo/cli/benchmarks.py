@@ -26,7 +26,7 @@ def add_commands(commands: args.Commands) -> None:
     args.add(command, "json", "save")
     option("--load", type=Path, metavar="FILE", help="measure nothing; show a file written by --save")
     option("--write", type=Path, metavar="PAGE", help="replace the measurements on PAGE, such as docs/benchmarks.md")
-    args.add(command, "ops", "noise")
+    args.add(command, "core", "noise")
 
     summary = "compare the speed of a learner with PyTorch and the machine's limit"
     command = args.add_command(commands, "bench-learner", _bench_learner, summary)
@@ -39,7 +39,7 @@ def add_commands(commands: args.Commands) -> None:
     option("--steps", type=args.positive, help="steps of each side in a turn (default: 400, or 6,400 of impala)")
     option("--repeats", type=args.positive, default=7, help="number of turns")
     option("--threads", type=args.positive, help="threads of each side (default: physical cores)")
-    args.add(command, "ops", "json", "save")
+    args.add(command, "core", "json", "save")
 
     summary = "measure the parts of a learner: emulator, prediction, training"
     command = args.add_command(commands, "profile", _profile, summary)
@@ -50,7 +50,7 @@ def add_commands(commands: args.Commands) -> None:
     option("--preset", default="nature", help="named settings")
     args.add(command, "set")
     option("--steps", type=args.positive, default=1000, help="steps of each part")
-    args.add(command, "threads", "ops")
+    args.add(command, "threads", "core")
     option("--flames", type=Path, metavar="HTML", help="also write a flame graph of training to HTML")
     args.add(command, "json")
 
@@ -68,7 +68,7 @@ def _bench(options):
             raise NeurozooError(f"--load shows all that is in the file: leave out --{given[0]}.")
         report = read_json(options.load, "Measure: python -m neurozoo bench --save FILE")
     else:
-        choices = args.chosen(options, "networks", "games", "threads", "seconds", "ops", "noise")
+        choices = args.chosen(options, "networks", "games", "threads", "seconds", "core", "noise")
         report = run_benchmark(**{name: value for name, value in choices.items() if value is not None})
     if options.save:
         write_json(options.save, report)
@@ -86,7 +86,7 @@ def _bench_batched(options):
     choices = options.networks or ["large"], options.games or ["frostbite"], options.threads or [cores()]
     for network, game, threads, slots in itertools.product(*choices, options.slots or [256]):
         given = {"threads": threads, "slots": slots, "seconds": options.seconds}
-        speed = measure_batched(network, game, **given, ops=options.ops, noise=options.noise)
+        speed = measure_batched(network, game, **given, core=options.core, noise=options.noise)
         print(json.dumps(asdict(speed)), flush=True)
 
 
@@ -94,7 +94,7 @@ def _bench_learner(options):
     from neurozoo.benchmark.side_by_side import as_table, compare
     from neurozoo.files import write_json
 
-    choices = args.chosen(options, "algo", "game", "model", "steps", "repeats", "threads", "ops")
+    choices = args.chosen(options, "algo", "game", "model", "steps", "repeats", "threads", "core")
     report = compare(**choices, torch_python=options.torch)
     if options.save:
         write_json(options.save, report)
@@ -104,7 +104,7 @@ def _bench_learner(options):
 def _profile(options):
     from neurozoo.benchmark.learning_parts import as_table, profile_learning
 
-    choices = args.chosen(options, "algo", "game", "model", "preset", "steps", "threads", "flames", "ops")
+    choices = args.chosen(options, "algo", "game", "model", "preset", "steps", "threads", "flames", "core")
     report = profile_learning(**choices, overrides=args.read_overrides(options))
     args.print_result(options, report, as_table(report).as_text(), indent=1)
     if options.flames:

@@ -20,7 +20,7 @@ def add_commands(commands: args.Commands) -> None:
     earlier("--tag", help="freeze the best network at this moment, such as initial, human, 400M or 2HR")
     forms, rest = ["saved_model", "graph"], "what to keep besides model.keras, each as large as the checkpoint"
     command.add_argument("--forms", nargs="*", choices=forms, default=forms, help=f"{rest} (default: both)")
-    args.add(command, "ops", "noise")
+    args.add(command, "core", "noise")
 
     command = args.add_command(commands, "rollout", _rollout, "let a frozen agent play and record every step")
     option = command.add_argument
@@ -66,13 +66,13 @@ def add_commands(commands: args.Commands) -> None:
     extent("--steps", type=args.positive, help="play whole episodes until there are this many steps")
     args.add(command, "seed")
     option("--output", type=Path, help="JSON file to write (default: test.json beside frozen/)")
-    args.add(command, "json", "ops", "noise")
+    args.add(command, "json", "core", "noise")
 
 
 def _freeze(options):
     from neurozoo.agents.freeze import freeze_run
 
-    choices = args.chosen(options, "ops", "noise", "generation", "snapshot", "tag", "forms")
+    choices = args.chosen(options, "core", "noise", "generation", "snapshot", "tag", "forms")
     print(json.dumps(freeze_run(options.run_dir, **choices)))
 
 
@@ -122,7 +122,7 @@ def _test(options):
         folder = tag_folder(folder, options.tag)
     if not (folder / "frozen" / "model.json").exists() or outdated(folder):
         moment = {"snapshot": options.snapshot, "tag": None if folder == options.run_dir else options.tag}
-        freeze_run(options.run_dir, ops=options.ops, noise=options.noise, **moment)
+        freeze_run(options.run_dir, core=options.core, noise=options.noise, **moment)
     record = play_epsilon_greedily(
         folder / "frozen",
         options.output or folder / "test.json",

@@ -46,7 +46,7 @@ def add_commands(commands: args.Commands) -> None:
     option("--fps", type=args.positive, default=60, help="pictures per second")
     option("--output", type=Path, help="file to write (default: RUN_DIR/generations.mp4)")
     args.add(command, "json", help="print generations, scores and frames as JSON")
-    args.add(command, "ops", "noise")
+    args.add(command, "core", "noise")
 
     summary = "watch a frozen agent play, or take over the joystick (docs/play.md)"
     command = args.add_command(commands, "play", _play, summary)
@@ -57,7 +57,7 @@ def add_commands(commands: args.Commands) -> None:
     )
     option("folder", type=Path, metavar="RUN_DIR_OR_FROZEN_OR_LEVEL", help=folder)
     option("--cell", type=args.natural, help="of a run of mario: cell of its archive (default: its best elite)")
-    args.add(command, "ops")
+    args.add(command, "core")
     add_play_options(command)
 
 
@@ -161,7 +161,7 @@ def _generations(options):
     from neurozoo.movies.generations import film_generations
 
     output = options.output or options.run_dir / "generations.mp4"
-    choices = args.chosen(options, "ops", "noise", "count", "every", "max_steps", "seed", "fps")
+    choices = args.chosen(options, "core", "noise", "count", "every", "max_steps", "seed", "fps")
     movie = film_generations(options.run_dir, output, **choices)
     numbers = ", ".join(map(str, movie.generations))
     args.print_result(options, asdict(movie), f"{output}: generations {numbers}, {movie.frames} frames")
@@ -182,7 +182,7 @@ def _play_level(options):
 
     level = level_of(options.folder, cell=options.cell)
     with TerminalDisplay() if options.terminal else WindowDisplay(str(options.folder), is_heard=False) as display:
-        games = play_level(level, display, games=options.games, ops=options.ops)
+        games = play_level(level, display, games=options.games, core=options.core)
     for number, game in enumerate(games, start=1):
         print(f"game {number}: {game.outcome} after {game.ticks} ticks, {game.completion:.0%} of the way")
 

@@ -1,4 +1,4 @@
-"""`python -m neurozoo site`, `provenance`, `show`, `check-op` and `book`: pages of results, and checks of files."""
+"""`python -m neurozoo site`, `provenance`, `show`, `check-core` and `book`: pages of results, and checks of files."""
 
 import argparse
 import os
@@ -11,7 +11,7 @@ from neurozoo.errors import NeurozooError
 
 
 def add_commands(commands: args.Commands) -> None:
-    """Adds `site`, `provenance`, `show`, `check-op` and `book`."""
+    """Adds `site`, `provenance`, `show`, `check-core` and `book`."""
     command = args.add_command(commands, "site", _site, "write the gallery: web pages that show all results")
     option = command.add_argument
     args.add(command, "results")
@@ -22,14 +22,14 @@ def add_commands(commands: args.Commands) -> None:
     summary = "write a page about the versions and settings behind the results"
     command = args.add_command(commands, "provenance", _provenance, summary)
     args.add(command, "results")
-    command.add_argument("--build", type=Path, help="build.json of the op library")
+    command.add_argument("--build", type=Path, help="build.json of the native core")
 
     command = args.add_command(commands, "show", _show, "list the files that a finished workflow has made")
     args.add(command, "results")
     command.add_argument("--open", action="store_true", help="open the gallery in a browser, where there is a desktop")
 
-    summary = "check whether the op library was built from the sources in this checkout"
-    args.add(args.add_command(commands, "check-op", _check_op, summary), "ops")
+    summary = "check whether the native core was built from the sources in this checkout"
+    args.add(args.add_command(commands, "check-core", _check_core, summary), "core")
 
     summary = "take the results that are there into the book of results, and write its pages"
     option = args.add_command(commands, "book", _book, summary).add_argument
@@ -87,11 +87,11 @@ def has_desktop() -> bool:
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _check_op(options):
+def _check_core(options):
     from neurozoo.native import check_library
 
-    check_library(options.ops)
-    print(f"{options.ops} was built from the sources in this checkout")
+    check_library(options.core)
+    print(f"{options.core} was built from the sources in this checkout")
 
 
 def _book(options):

@@ -63,11 +63,11 @@ def _add_execution(command):
     )
     option("--mpi", default="mpirun", metavar="COMMAND", help=launcher)
     option("--tensorboard", action="store_true", help="write the reports to tensorboard/ in the run's folder, too")
-    args.add(command, "ops", "noise", "threads")
+    args.add(command, "core", "noise", "threads")
 
 
 def _execution(options):
-    same = args.chosen(options, "ops", "noise", "threads", "slots", "mpi")
+    same = args.chosen(options, "core", "noise", "threads", "slots", "mpi")
     return {**same, "distributed": shlex.join(options.distributed or ())}
 
 

@@ -18,7 +18,7 @@ def add_commands(commands: args.Commands) -> None:
     option("--text", type=Path, help="text file to write")
     option("--picture", type=Path, help=".png to write: the level and the agent's way")
     option("--movie", type=Path, help=".mp4 to write")
-    args.add(command, "ops", "json")
+    args.add(command, "core", "json")
 
     summary = "train a network that makes platform levels, or continue to"
     command = args.add_command(commands, "train-generator", _train_generator, summary)
@@ -27,7 +27,7 @@ def add_commands(commands: args.Commands) -> None:
     option("--preset", choices=tuple(GENERATOR_PRESETS), default="laptop", help="named settings")
     args.add(command, "set")
     option("--threads", type=args.positive, default=1, help="number of threads")
-    args.add(command, "ops")
+    args.add(command, "core")
     args.add(command, "json", help="print the judgement as JSON")
 
     summary = "send an agent into random mazes, and report how many it solves"
@@ -39,7 +39,7 @@ def add_commands(commands: args.Commands) -> None:
     option("--episodes", type=args.positive, default=10, help="episodes per maze")
     args.add(command, "seed", help="seed of mazes and actions")
     option("--threads", type=args.positive, default=1, help="number of threads")
-    args.add(command, "ops", "json")
+    args.add(command, "core", "json")
 
     summary = "play fixed worlds of the river crossing task, and say why some fail"
     command = args.add_command(commands, "robustness", _robustness, summary)
@@ -63,7 +63,7 @@ def _level(options):
     level, (agent, is_there) = level_of(options.source, cell=options.cell), agent_of(options.source)
     if not is_there:
         print(f"The run's agent {agent} is missing or has changed, so {A_STAR} plays.", file=sys.stderr)
-    choices = {"agent": agent if is_there else A_STAR, "ops": options.ops}
+    choices = {"agent": agent if is_there else A_STAR, "core": options.core}
     if options.text:
         write_level(options.text, level)
     if options.picture:
@@ -85,7 +85,7 @@ def _train_generator(options):
     from neurozoo.environments.platformer.corpus import kept_corpus
 
     settings = generator_settings(options.preset, args.read_overrides(options))
-    folder, engine = options.folder, {"threads": options.threads, "ops": options.ops}
+    folder, engine = options.folder, {"threads": options.threads, "core": options.core}
     corpus = kept_corpus(folder / "levels.npz", settings.corpus_seed, count=settings.corpus, **engine)
     record = make_generator(
         settings,
@@ -108,7 +108,7 @@ def _mazes(options):
     scores = score_in_mazes(
         options.agent,
         walls=options.walls or WALLS,
-        **args.chosen(options, "ops", "mazes", "episodes", "seed", "threads"),
+        **args.chosen(options, "core", "mazes", "episodes", "seed", "threads"),
     )
     lines = [f"{'walls':>5} {'optimal':>8} {'solved':>7}  {'95 % interval':<15} {'steps':>6}  wanted"]
     for score in scores:

@@ -74,7 +74,7 @@ def _add_trained(command):
     command.add_argument("name", help="a trained agent, as `python -m neurozoo zoo` lists it")
     _add_index(command)
     command.add_argument("--results", type=Path, default=Path("results", "zoo"), help="where its folder goes")
-    args.add(command, "ops", "noise")
+    args.add(command, "core", "noise")
 
 
 def _add_selection(command):
@@ -95,7 +95,7 @@ def _trained(options):
 def _unpacked(options: argparse.Namespace) -> Path:
     from neurozoo.agents.bundled_agents import unpack_agent
 
-    return unpack_agent(options.name, **args.chosen(options, "ops", "noise", "index", "results"))
+    return unpack_agent(options.name, **args.chosen(options, "core", "noise", "index", "results"))
 
 
 def _unpack(options):

@@ -19,7 +19,7 @@ _SHADES = 255  # of an occupancy; the largest value of a level is stored beside 
 
 
 def write_archive_page(
-    run_dir: str | os.PathLike, output: str | os.PathLike, *, ops: str | os.PathLike | None = None
+    run_dir: str | os.PathLike, output: str | os.PathLike, *, core: str | os.PathLike | None = None
 ) -> dict[str, int]:
     """Writes a page that shows the archive, and the level in each cell that is clicked; it works offline.
 
@@ -30,7 +30,7 @@ def write_archive_page(
     Args:
         run_dir: Folder of a finished run, with `archive.npz`, `config.yaml` and, if it is there, `corrected.json`.
         output: The `.html` to write.
-        ops: The op library, which platform levels need; None for where the workflow builds it.
+        core: The native core, which platform levels need; None for where the workflow builds it.
 
     Raises:
         NeurozooError: A file is missing or damaged.
@@ -64,7 +64,7 @@ def write_archive_page(
         "colours": colours,
         "repeated": [_words(name) for name in stored.measures],  # among the colours
         "every": every,
-        "levels": _levels(domain, stored, arrays, shown, agent if is_there else None, ops),
+        "levels": _levels(domain, stored, arrays, shown, agent if is_there else None, core),
         "way": f"of {agent}" if is_there else f"none, because {agent} is missing or has changed",
     }
     write_text(output, fill_template("archive_page.html", data, title=f"Archive of {data['run']}"))
@@ -81,7 +81,7 @@ def _levels(
     arrays: dict[str, np.ndarray],
     shown: np.ndarray,
     agent: str | None,
-    ops: str | os.PathLike | None,
+    core: str | os.PathLike | None,
 ) -> list[dict]:
     try:
         if arrays["metadata_level"].dtype.kind not in "iu":
@@ -95,7 +95,7 @@ def _levels(
         raise NeurozooError(f"The archive lacks its levels ({error}). Train the run again.") from error
     guessed = arrays.get("metadata_predicted_occupancy")
     guessed = None if guessed is None else guessed[shown].astype(float).reshape(len(shown), -1)
-    ways = [np.zeros(0, int)] * len(levels) if agent is None else domain.ways(levels, agent, ops=ops)
+    ways = [np.zeros(0, int)] * len(levels) if agent is None else domain.ways(levels, agent, core=core)
     found = []
     for number, elite in enumerate(shown):
         entry = {

@@ -1,6 +1,6 @@
 """Environments in Python, played step by step: `make_world` makes the environment of any game.
 
-They record rollouts, and the native op, which plays the same episodes fast in C++, is tested against them. Importing
+They record rollouts, and the native core, which plays the same episodes fast in C++, is tested against them. Importing
 this package also registers the river crossing task, the hard maze and the platform game as Gymnasium environments.
 """
 

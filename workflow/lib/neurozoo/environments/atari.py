@@ -1,7 +1,7 @@
 """Atari games in Python, step by step, in slow and simple code.
 
-The native op plays the same episodes fast in C++. This version records rollouts, which need the emulator's screens and
-RAM in Python, and the op is tested against it.
+The native core plays the same episodes fast. This version records rollouts, which need the emulator's screens and RAM
+in Python, and the core is tested against it.
 """
 
 from collections.abc import Callable

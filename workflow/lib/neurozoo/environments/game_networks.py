@@ -54,7 +54,7 @@ def any_layout_of(game: str, model: str, protocol: Protocol) -> AnyLayout:
 
 
 def layout_of(game: str, model: str, protocol: Protocol) -> Layout:
-    """Returns the layout of a chain of layers, such as the native op plays, for a game.
+    """Returns the layout of a chain of layers, such as the native core plays, for a game.
 
     Raises:
         NeurozooError: The network is a Keras network, or `any_layout_of` raises it.

@@ -29,7 +29,7 @@ BEHAVIOURS = {  # what can describe an episode, by kind of environment
 }
 POSITION_SIZES = {"river_crossing": 3, "hard_maze": 2}  # coordinates of a final position
 RAM_BYTES = 128  # of the Atari console
-PLATFORMER_GAMES = ("gym.Platformer-v0", "gym.PlatformerPixels-v0")  # which are played in the op
+PLATFORMER_GAMES = ("gym.Platformer-v0", "gym.PlatformerPixels-v0")  # which are played in the core
 ATARI5 = ("battle_zone", "double_dunk", "name_this_game", "phoenix", "qbert")  # Aitchison et al. 2022, arXiv:2210.02019
 PUBLISHED13 = (  # table 1 of Such et al. 2017, arXiv:1712.06567
     "amidar", "assault", "asterix", "asteroids", "atlantis", "enduro", "frostbite", "gravitar", "kangaroo", "seaquest",

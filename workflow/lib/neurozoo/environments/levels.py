@@ -32,9 +32,9 @@ class Play:
     sampling: str = "first_finished"
     shares_first_direction: bool = True  # whether the first episodes of all copies begin in the same direction
     unsolvable_occupancy: str = "walls"  # the occupancy of an unsolvable level: its `walls`, or `zeros`
-    # The op library, which plays fast; None to play scripted agents in NumPy, which gives the same
-    ops: Path | None = None
-    threads: int = 1  # threads of the op; results do not depend on it
+    # The native core, which plays fast; None to play scripted agents in NumPy, which gives the same
+    core: Path | None = None
+    threads: int = 1  # threads of the core; results do not depend on it
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class LevelDomain(ABC):
     # Whether agents of files play one episode in each level, since all would be the same
     trained_play_once: bool = False
     objective_range: tuple[float, float] = (0.0, 1.0)  # smallest and largest possible objective
-    needs_op: bool = False  # whether the native op plays
+    needs_core: bool = False  # whether the native core plays
     # Colours of tiles on pages, as `#rrggbb`; empty for walls and free cells of mazes
     tile_colours: tuple[str, ...] = ()
 
@@ -92,7 +92,7 @@ class LevelDomain(ABC):
 
     @abstractmethod
     def ways(
-        self, levels: np.ndarray, agent: str, *, direction: int = 0, ops: str | os.PathLike | None = None
+        self, levels: np.ndarray, agent: str, *, direction: int = 0, core: str | os.PathLike | None = None
     ) -> list[np.ndarray]:
         """Returns the way of one episode in each level, for pages and movies.
 
@@ -100,7 +100,7 @@ class LevelDomain(ABC):
             levels: uint8, shape (levels, height, width), with or without endpoints.
             agent: Name of the agent, or its file.
             direction: Where it looks at first, in mazes.
-            ops: The op library; None for where the workflow builds it.
+            core: The native core; None for where the workflow builds it.
 
         Returns:
             Arrays of int16, shape (steps,): cells row * width + column.

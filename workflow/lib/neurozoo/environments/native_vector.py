@@ -28,7 +28,7 @@ class NativeVectorEnv:
 
     def __init__(
         self,
-        ops: str | os.PathLike,
+        core: str | os.PathLike,
         game: str,
         num_envs: int,
         *,
@@ -39,11 +39,11 @@ class NativeVectorEnv:
         frameskip: int,
         noop_max: int,
     ) -> None:
-        self._core = load_core(ops)
+        self._native = load_core(core)
         codes = action_codes(game, "full" if full_action_space else "minimal")
         self.single_action_space = Discrete(len(codes))
         self._num_envs = num_envs
-        self._environments: Object = self._core.make_atari_vector(
+        self._environments: Object = self._native.make_atari_vector(
             rom=rom_path(game),
             actions=codes,
             sticky_probability=repeat_action_probability,
@@ -63,16 +63,16 @@ class NativeVectorEnv:
         mask = options["reset_mask"]
         seeds = np.zeros(self._num_envs, np.int64)
         seeds[mask] = seed
-        self._core.reset_atari_vector(**self._targets(), seeds=seeds, is_chosen=mask)
+        self._native.reset_atari_vector(**self._targets(), seeds=seeds, is_chosen=mask)
         return self._stacks, self._info()
 
     def send(self, actions: np.ndarray) -> None:
         """Starts a step of all environments and returns at once; int32, shape (num_envs,)."""
-        self._core.send_actions(**self._targets(), actions=actions)
+        self._native.send_actions(**self._targets(), actions=actions)
 
     def recv(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, np.ndarray]]:
         """Waits for the step; returns stacks, rewards, what is over, what was cut, and info as `reset` does."""
-        self._core.receive_steps(vector_environment=self._environments)
+        self._native.receive_steps(vector_environment=self._environments)
         rewards, is_over, is_cut = self._facts[:, 0], self._facts[:, 1] != 0, self._facts[:, 2] != 0
         return self._stacks, rewards, is_over, is_cut, self._info()
 

@@ -92,7 +92,7 @@ class Protocol:
 
     @property
     def is_stepwise(self) -> bool:
-        """Whether the op does not play the game with networks that are chains of layers, so that Python has to."""
+        """Whether the core does not play the game with networks that are chains of layers, so that Python has to."""
         return self.world in ("gymnasium", "maze")
 
     def draw_noops(self, random: np.random.Generator) -> int:

@@ -30,7 +30,7 @@ LETTERS = ".Ro~x"  # by code of the cell
 class RiverCrossingWorld(SingleFrameWorld):
     """The river crossing task under one protocol, see `World`; `river` is the game.
 
-    `rules` are parameters of the task; without them it has those of the protocol, as the native op has them.
+    `rules` are parameters of the task; without them it has those of the protocol, as the native core has them.
     """
 
     screen_shape = (SIDE * CELL_PIXELS, SIDE * CELL_PIXELS, 3)

@@ -82,7 +82,7 @@ class VectorEnvironment(ABC):
 class AtariVectorEnvironment(VectorEnvironment):
     """Plays several copies of an Atari game, which step together in C++ threads.
 
-    ale-py's vector environment plays them, or the op, which takes half the time. Both play the same to the bit, so a
+    ale-py's vector environment plays them, or the core, which takes half the time. Both play the same to the bit, so a
     state of one can be continued with the other.
 
     Every episode has a seed of its own. So the state of an environment is the number of its episode and the actions
@@ -94,7 +94,7 @@ class AtariVectorEnvironment(VectorEnvironment):
         count: Number of environments, below called num_envs.
         threads: Threads of the emulators.
         seed_of: Function from the index of an environment and the number of its episode to the episode's seed.
-        ops: The op library; None for ale-py's.
+        core: The native core; None for ale-py's.
 
     Raises:
         NeurozooError: ale-py's vector environment cannot play the protocol.
@@ -108,14 +108,14 @@ class AtariVectorEnvironment(VectorEnvironment):
         count: int,
         threads: int,
         seed_of: SeedOf,
-        ops: Path | None = None,
+        core: Path | None = None,
     ) -> None:
         if protocol.world != "atari" or protocol.preprocessing != "area" or protocol.presses_fire:
             raise NeurozooError(
                 f"ale-py's vector environment does not play {game!r} under {protocol.name!r}. Choose machado2018."
             )
         self._needs_noops = protocol.max_noops > 0
-        self._environment = _maker(ops)(
+        self._environment = _maker(core)(
             game,
             count,
             num_threads=min(threads, count),
@@ -199,12 +199,12 @@ class AtariVectorEnvironment(VectorEnvironment):
         self._environment.close()
 
 
-def _maker(ops: Path | None) -> Callable[..., Any]:
-    """Returns what makes the environments: the op, or ale-py."""
-    if ops is not None:
+def _maker(core: Path | None) -> Callable[..., Any]:
+    """Returns what makes the environments: the core, or ale-py."""
+    if core is not None:
         from neurozoo.environments.native_vector import NativeVectorEnv
 
-        return functools.partial(NativeVectorEnv, ops)
+        return functools.partial(NativeVectorEnv, core)
     from ale_py import ALEInterface, LoggerMode
     from ale_py.vector_env import AtariVectorEnv
 

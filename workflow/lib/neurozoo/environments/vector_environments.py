@@ -16,7 +16,7 @@ def make_vector_environment(
     count: int,
     threads: int,
     seed_of: SeedOf,
-    ops: Path | None = None,
+    core: Path | None = None,
     curriculum: Curriculum | None = None,
 ) -> VectorEnvironment:
     """Makes several environments of a game.
@@ -27,7 +27,7 @@ def make_vector_environment(
         count: Number of environments.
         threads: Threads of emulators.
         seed_of: Function from the index of an environment and the number of its episode to the episode's seed.
-        ops: The op library, which plays Atari games faster; None to do without.
+        core: The native core, which plays Atari games faster; None to do without.
         curriculum: What mazes of the training are like; None for those of tests.
 
     Raises:
@@ -37,4 +37,4 @@ def make_vector_environment(
         return WorldVectorEnvironment(game, protocol, count=count, seed_of=seed_of)
     if protocol.world == "maze":
         return MazeVectorEnvironment(protocol, count=count, seed_of=seed_of, curriculum=curriculum)
-    return AtariVectorEnvironment(game, protocol, count=count, threads=threads, seed_of=seed_of, ops=ops)
+    return AtariVectorEnvironment(game, protocol, count=count, threads=threads, seed_of=seed_of, core=core)

@@ -10,7 +10,7 @@ from neurozoo.errors import NeurozooError
 
 
 def largest(outputs: np.ndarray) -> int:
-    """Returns the index of the largest output (of equal ones the first). The comparison is that of the native op."""
+    """Returns the index of the largest output (of equal ones the first). The comparison is that of the native core."""
     values = np.asarray(outputs).tolist()
     return values.index(max(values))
 

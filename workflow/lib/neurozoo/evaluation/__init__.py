@@ -108,7 +108,7 @@ def make_evaluator(
     game: str,
     layout: Layout,
     protocol: GameProtocol,
-    ops: str | os.PathLike,
+    core: str | os.PathLike,
     noise: str | os.PathLike,
     threads: int = 1,
     behaviour: str = "none",
@@ -117,13 +117,13 @@ def make_evaluator(
     cluster: ClusterSettings | None = None,
     cluster_dir: str | os.PathLike | None = None,
 ) -> Evaluator:
-    """Makes the evaluator of a game. What the op does not play gets a slow one in Python.
+    """Makes the evaluator of a game. What the core does not play gets a slow one in Python.
 
     Args:
         game: Game id.
         layout: The network.
         protocol: How episodes are played.
-        ops: The op library.
+        core: The native core.
         noise: The noise table.
         threads: Number of episodes at once; for the batched engine, number of threads that step environments.
         behaviour: How results describe their episodes: `none`, `ram` or `final_position`.
@@ -146,13 +146,13 @@ def make_evaluator(
             from neurozoo.evaluation.distributed import DistributedEvaluator
 
         assert cluster_dir is not None, "a Dask cluster needs a folder for its keys and logs"
-        make = partial(make_evaluator, ops=Path(ops).resolve(), noise=Path(noise).resolve(), **given)
+        make = partial(make_evaluator, core=Path(core).resolve(), noise=Path(noise).resolve(), **given)
         return DistributedEvaluator(make, settings=cluster, folder=cluster_dir)
     if protocol.is_stepwise:
         from neurozoo.evaluation.stepwise import StepwiseEvaluator
 
         return StepwiseEvaluator(noise=noise, **given)
-    given |= {"ops": ops, "noise": noise}
+    given |= {"core": core, "noise": noise}
     if engine == "batched":
         from neurozoo.evaluation.batched import BatchedEvaluator
 
@@ -177,13 +177,13 @@ def trace_episode(
     game: str,
     model: str,
     protocol: GameProtocol,
-    ops: str | os.PathLike,
+    core: str | os.PathLike,
     noise: str | os.PathLike,
     reference: np.ndarray | None = None,
 ) -> Trace:
     """Records one episode of any genome; see `make_evaluator` and `Evaluator.set_reference`."""
     layout = layout_of(game, model, protocol)
-    with make_evaluator(ops=ops, noise=noise, layout=layout, game=game, protocol=protocol) as evaluator:
+    with make_evaluator(core=core, noise=noise, layout=layout, game=game, protocol=protocol) as evaluator:
         if reference is not None:
             evaluator.set_reference(reference)
         evaluator.pin([episode.genome])

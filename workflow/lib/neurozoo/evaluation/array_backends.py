@@ -1,6 +1,5 @@
 """TensorFlow and JAX behind Keras: compiled functions, updates of arrays in place, free memory."""
 
-import contextlib
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
@@ -20,12 +19,7 @@ class JaxBackend:
 
     def __init__(self) -> None:
         import jax
-        import tensorflow as tf
 
-        # TensorFlow only serves the native ops here, but would take nearly all memory of the GPU. If it is already
-        # initialised, this is no longer possible.
-        with contextlib.suppress(RuntimeError):
-            tf.config.set_visible_devices([], "GPU")
         self._jax = jax
         self._device = jax.devices()[0]
         self._updated = self.compiled(_updated_slices, reuse=True)

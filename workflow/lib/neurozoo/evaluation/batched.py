@@ -79,7 +79,7 @@ class BatchedEvaluator(Evaluator):
     def __init__(
         self,
         *,
-        ops: str | os.PathLike,
+        core: str | os.PathLike,
         noise: str | os.PathLike,
         layout: Layout,
         game: str,
@@ -90,9 +90,9 @@ class BatchedEvaluator(Evaluator):
     ) -> None:
         if slots < 2 or slots % 2:
             raise NeurozooError(f"The number of slots should be even and at least 2, but got {slots}.")
-        self._backend = make_backend()  # before TensorFlow's first op, which takes the GPU
+        self._backend = make_backend()
         self.device = self._backend.device
-        self._ops = ops
+        self._core = core
         self._pinned = PinnedWeights(open_noise_table(noise, verify=False), layout)
         self.layout = layout
         check_behaviour(game, behaviour)
@@ -101,7 +101,7 @@ class BatchedEvaluator(Evaluator):
         self._plane_shape = (shape.height, shape.width, shape.channels)
         self.announcement = self._check_memory(slots, threads)
         self._pool: dict[str, Any] = {"game": game, "protocol": protocol, "threads": threads, "behaviour": behaviour}
-        self._worlds = WorldPool(ops, worlds=slots, **self._pool)
+        self._worlds = WorldPool(core, worlds=slots, **self._pool)
         self._halves = [self._make_half(first, slots // 2) for first in (0, slots // 2)]
         self._queue: deque[_Job] = deque()
         self._reference: object = None
@@ -239,7 +239,7 @@ class BatchedEvaluator(Evaluator):
     def trace(self, episode: Episode) -> Trace:
         """Plays one episode of a pinned genome, alone, and records every step (28 kB each)."""
         if self._tracer is None:
-            self._tracer = self._make_half(0, 1), WorldPool(self._ops, worlds=1, **self._pool | {"threads": 1})
+            self._tracer = self._make_half(0, 1), WorldPool(self._core, worlds=1, **self._pool | {"threads": 1})
         half, worlds = self._tracer
         half.networks.load(0, half.networks.on_device(self._pinned[episode.genome]), self._reference)
         worlds.start([0], [episode])

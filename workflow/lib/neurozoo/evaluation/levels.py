@@ -91,7 +91,7 @@ class DistributedLevels(LevelEvaluator):
 
     Args:
         domain: Name of the domain.
-        how: Who plays. The op library and the agent's file need the same path on all nodes.
+        how: Who plays. The native core and the agent's file need the same path on all nodes.
         settings: Settings of the cluster.
         folder: Folder for keys and the workers' logs, which nothing else uses.
 
@@ -104,8 +104,8 @@ class DistributedLevels(LevelEvaluator):
             from neurozoo.evaluation.dask_tasks import DaskTasks
 
         agent = str(Path(how.agent).resolve()) if Path(how.agent).suffix else how.agent
-        ops = None if how.ops is None else how.ops.resolve()
-        self._domain, self._how = domain, replace(how, agent=agent, ops=ops, threads=1)
+        core = None if how.core is None else how.core.resolve()
+        self._domain, self._how = domain, replace(how, agent=agent, core=core, threads=1)
         self._tasks = DaskTasks(settings, folder=folder)
         self.announcement = self._tasks.announcement
 
@@ -148,7 +148,7 @@ def play_part(
     """
     name, how, draw = shared
     agent = Path(how.agent)
-    for file in (how.ops, agent if agent.suffix else None):
+    for file in (how.core, agent if agent.suffix else None):
         if file is not None and not file.is_file():
             raise NeurozooError(f"{file} is missing on this node. It needs the same path on all nodes.")
     began = time.monotonic()

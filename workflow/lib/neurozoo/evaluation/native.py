@@ -30,7 +30,7 @@ class NativeEvaluator(Evaluator):
     def __init__(
         self,
         *,
-        ops: str | os.PathLike,
+        core: str | os.PathLike,
         noise: str | os.PathLike,
         layout: Layout,
         game: str,
@@ -38,14 +38,14 @@ class NativeEvaluator(Evaluator):
         threads: int = 1,
         behaviour: str = "none",
     ) -> None:
-        self._core = load_core(ops)
+        self._native = load_core(core)
         self._pinned: dict[Genome, int] = {}
         self._shared: Genome | None = None  # common ancestor of many genomes, pinned while they are decoded
         self.layout = layout
         self._behaviour = check_behaviour(game, behaviour)
         self._protocol = protocol
-        self._evaluator: Object = self._core.make_evaluator(
-            world=make_world(self._core, game, protocol),
+        self._evaluator: Object = self._native.make_evaluator(
+            world=make_world(self._native, game, protocol),
             behaviour=behaviour,
             plan=native_plan(layout),
             plan_scales=plan_scales(layout),
@@ -55,7 +55,7 @@ class NativeEvaluator(Evaluator):
 
     def set_reference(self, observations: np.ndarray) -> None:
         """Sets the reference batch of virtual batch norm: float32, (batch, height, width, channels)."""
-        self._core.set_reference(evaluator=self._evaluator, observations=observations)
+        self._native.set_reference(evaluator=self._evaluator, observations=observations)
 
     def pin(self, genomes: Iterable[Genome]) -> None:
         """Keeps these genomes' weights in memory (16 MB each for `large`) instead of those that were pinned before.
@@ -104,7 +104,7 @@ class NativeEvaluator(Evaluator):
                 weights.append(initial.theta)
             mutations.extend(rest)
             starts.append(len(mutations))
-        self._core.hold_genomes(
+        self._native.hold_genomes(
             evaluator=self._evaluator,
             bases=bases,
             initials=initials,
@@ -141,7 +141,7 @@ class NativeEvaluator(Evaluator):
             else:
                 indices.append(rest[0].index if rest else -1)
                 powers.append(rest[0].power if rest else 0.0)
-        self._core.submit_episodes(
+        self._native.submit_episodes(
             evaluator=self._evaluator,
             ids=list(episodes),
             parents=parents,
@@ -152,7 +152,7 @@ class NativeEvaluator(Evaluator):
 
     def receive(self, *, timeout: float) -> dict[int, EpisodeResult]:
         """Returns the results of finished episodes by number; none after `timeout` seconds without any."""
-        *columns, data, sizes = self._core.receive_episodes(evaluator=self._evaluator, timeout=timeout)
+        *columns, data, sizes = self._native.receive_episodes(evaluator=self._evaluator, timeout=timeout)
         facts = (column.tolist() for column in columns)
         parts = shaped_behaviours(data, sizes, behaviour=self._behaviour, protocol=self._protocol)
         return {
@@ -162,12 +162,12 @@ class NativeEvaluator(Evaluator):
 
     def parameters(self, genome: Genome) -> np.ndarray:
         """Returns the weights of a pinned genome: float32, shape (parameters,)."""
-        return self._core.get_parameters(evaluator=self._evaluator, slot=self._pinned[genome])
+        return self._native.get_parameters(evaluator=self._evaluator, slot=self._pinned[genome])
 
     def trace(self, episode: Episode) -> Trace:
         """Plays one episode of a pinned genome and records every step (28 kB each)."""
         slot = self._pinned[episode.genome]
-        return Trace(*self._core.trace_episode(evaluator=self._evaluator, slot=slot, **starts_of([episode])))
+        return Trace(*self._native.trace_episode(evaluator=self._evaluator, slot=slot, **starts_of([episode])))
 
     def close(self) -> None:
         """See `Evaluator`."""
@@ -204,14 +204,14 @@ def starts_of(episodes: Iterable[Episode]) -> dict[str, list[int]]:
     }
 
 
-def make_world(core: SimpleNamespace, game: str, protocol: Protocol) -> Object:
+def make_world(native: SimpleNamespace, game: str, protocol: Protocol) -> Object:
     """Tells the core which environment to make."""
     if protocol.world == "river_crossing":
-        return core.make_river_crossing(rules=protocol.rules, observation=protocol.observation)
+        return native.make_river_crossing(rules=protocol.rules, observation=protocol.observation)
     if protocol.world == "hard_maze":
-        return core.make_hard_maze()
+        return native.make_hard_maze()
     start_ram = START_STATES[game] if protocol.start_state == "2018" else {}
-    return core.make_atari_world(
+    return native.make_atari_world(
         rom=rom_path(game),
         actions=action_codes(game, protocol.action_set),
         start_actions=start_actions(game, protocol),

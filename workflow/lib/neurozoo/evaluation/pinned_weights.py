@@ -12,7 +12,7 @@ from neurozoo.networks.chains import Layout
 
 
 class PinnedWeights:
-    """Makes the same weights as the native op, to the bit: it rounds after each product and each sum."""
+    """Makes the same weights as the native core, to the bit: it rounds after each product and each sum."""
 
     def __init__(self, noise: np.ndarray, layout: Layout) -> None:
         self._noise = noise

@@ -24,7 +24,7 @@ SUMS = "observation_sums"  # a behaviour of Gymnasium's environments, from which
 
 
 class StepwiseEvaluator(Evaluator):
-    """Plays episodes of any game in this process. Sums are rounded in another order than in the native op.
+    """Plays episodes of any game in this process. Sums are rounded in another order than in the native core.
 
     For the arguments, see `make_evaluator`. Networks have dense layers, and convolutions that are not normalised; the
     behaviour may also be `observation_sums`.

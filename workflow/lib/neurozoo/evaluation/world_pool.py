@@ -22,18 +22,18 @@ class WorldPool:
     """
 
     def __init__(
-        self, ops: str | os.PathLike, *, game: str, protocol: Protocol, worlds: int, threads: int, behaviour: str
+        self, core: str | os.PathLike, *, game: str, protocol: Protocol, worlds: int, threads: int, behaviour: str
     ) -> None:
-        self._core = load_core(ops)
+        self._native = load_core(core)
         self._protocol, self._behaviour = protocol, behaviour
-        world = make_world(self._core, game, protocol)
-        self._pool: Object = self._core.make_world_pool(
+        world = make_world(self._native, game, protocol)
+        self._pool: Object = self._native.make_world_pool(
             world=world, behaviour=behaviour, num_worlds=worlds, num_threads=threads
         )
 
     def start(self, worlds: Sequence[int], episodes: Sequence[Episode]) -> None:
         """Starts an episode in each of some environments, at the next `advance`."""
-        self._core.start_episodes(world_pool=self._pool, worlds=worlds, **starts_of(episodes))
+        self._native.start_episodes(world_pool=self._pool, worlds=worlds, **starts_of(episodes))
 
     def advance(self, first: int, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Resets environments that were started and steps those that play. Releases the GIL meanwhile.
@@ -49,11 +49,11 @@ class WorldPool:
         Raises:
             NeurozooError: An environment failed. The pool can no longer be used.
         """
-        return self._core.advance_worlds(world_pool=self._pool, first=first, outputs=outputs)
+        return self._native.advance_worlds(world_pool=self._pool, first=first, outputs=outputs)
 
     def outcomes(self, worlds: Sequence[int]) -> list[tuple]:
         """Returns score, sign score, steps, frames and behaviour of episodes that have ended, once for each."""
-        *facts, data, sizes = self._core.take_outcomes(world_pool=self._pool, worlds=worlds)
+        *facts, data, sizes = self._native.take_outcomes(world_pool=self._pool, worlds=worlds)
         described = shaped_behaviours(data, sizes, behaviour=self._behaviour, protocol=self._protocol)
         return list(zip(*(fact.tolist() for fact in facts), described, strict=True))
 

@@ -35,7 +35,7 @@ def write_provenance(
         settings: The runs' `config.yaml`. Each names version, commit and protocol of its run.
         html: The page to write; it needs no other files.
         json: The same for programs.
-        build: `build.json` of the op library.
+        build: `build.json` of the native core.
         configuration: The workflow's configuration.
 
     Raises:

@@ -159,7 +159,7 @@ def check_genome(genome: Genome, *, parameters: int, table_size: int) -> None:
 
 
 def decode(genome: Genome, *, noise: np.ndarray, layout: Layout) -> np.ndarray:
-    """Decodes a genome to weights in a slow and obvious way; the native op gives the same bits.
+    """Decodes a genome to weights in a slow and obvious way; the native core gives the same bits.
 
     Returns:
         float32, shape (parameters,). The initial weights are scaled noise; the mutations are added unscaled, in order.

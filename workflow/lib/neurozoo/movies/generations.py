@@ -46,7 +46,7 @@ def film_generations(
     run_dir: str | os.PathLike,
     output: str | os.PathLike,
     *,
-    ops: str | os.PathLike,
+    core: str | os.PathLike,
     noise: str | os.PathLike,
     count: int = 4,
     every: int | None = None,
@@ -63,7 +63,7 @@ def film_generations(
     Args:
         run_dir: The run's folder, with `checkpoint.npz`, `genome.json` and `log.jsonl`.
         output: The `.mp4` to write.
-        ops: The op library.
+        core: The native core.
         noise: The noise table.
         count: How many generations, see `choose_generations`.
         every: Takes every n-th generation instead, see `choose_generations`.
@@ -80,7 +80,7 @@ def film_generations(
     lines, entries = [], []
     for place, report in enumerate(chosen):
         folder = generation_folder(run_dir, report.generation)
-        check = freeze_run(run_dir, ops=ops, noise=noise, generation=report.generation)
+        check = freeze_run(run_dir, core=core, noise=noise, generation=report.generation)
         frozen, path = folder / "frozen", folder / "rollout.npz"
         rollout = record_rollout(frozen, path, max_steps=max_steps, seed=seed, terminal=terminal)
         lines.append(

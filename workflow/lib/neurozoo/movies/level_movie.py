@@ -57,48 +57,48 @@ def agent_of(source: str | os.PathLike) -> tuple[str, bool]:
     return agent_of_run(source, get_level_domain("mario")) if is_run else (A_STAR, True)
 
 
-def describe_run(level: np.ndarray, *, agent: str = A_STAR, ops: str | os.PathLike = CORE) -> dict[str, float | int]:
+def describe_run(level: np.ndarray, *, agent: str = A_STAR, core: str | os.PathLike = CORE) -> dict[str, float | int]:
     """Lets an agent play a level, uint8, shape (16, 56), once: `a_star`, or the file of an evolved one.
 
     Returns `status` (1 won, 2 lost, 3 time is out), `completion`, `jumps`, `kills` and `ticks`.
 
     Raises:
-        NeurozooError: The op library or the agent's file is missing.
+        NeurozooError: The native core or the agent's file is missing.
     """
-    return _facts(_played(level, agent, ops)[0])
+    return _facts(_played(level, agent, core)[0])
 
 
 def draw_run(
-    level: np.ndarray, output: str | os.PathLike, *, agent: str = A_STAR, ops: str | os.PathLike = CORE
+    level: np.ndarray, output: str | os.PathLike, *, agent: str = A_STAR, core: str | os.PathLike = CORE
 ) -> None:
     """Draws the agent's way through a level: a PNG of 896 x 256 pixels; see `describe_run`."""
     from PIL import Image
 
     if Path(output).suffix != ".png":
         raise NeurozooError(f"The picture of a level should be written to a .png, but the file is {output}.")
-    picture = draw_way(level, _played(level, agent, ops)[1])
+    picture = draw_way(level, _played(level, agent, core)[1])
     with written_whole(output) as temporary:
         Image.fromarray(picture).save(temporary, format="PNG", optimize=True)
 
 
 def film_level(
-    level: np.ndarray, output: str | os.PathLike, *, agent: str = A_STAR, ops: str | os.PathLike = CORE
+    level: np.ndarray, output: str | os.PathLike, *, agent: str = A_STAR, core: str | os.PathLike = CORE
 ) -> dict[str, float | int]:
     """Films the agent in a level, one frame per tick: 896 x 256 pixels, with its way so far; see `describe_run`."""
-    games, seen = _played(level, agent, ops)
+    games, seen = _played(level, agent, core)
     with video_written_whole(output, width=WIDTH * TILE_SIZE, height=HEIGHT * TILE_SIZE, fps=FPS) as write:
         for tick in range(min(len(seen.status), MOST_FRAMES)):
             write(draw_tick(level, seen, tick))
     return _facts(games)
 
 
-def _played(level: np.ndarray, agent: str, ops: str | os.PathLike) -> tuple[Games, Replay]:
+def _played(level: np.ndarray, agent: str, core: str | os.PathLike) -> tuple[Games, Replay]:
     characters = to_characters(level)
     if agent == A_STAR:
-        games = play(characters[None], np.full((1, 1), BUDGET), ops=ops)
+        games = play(characters[None], np.full((1, 1), BUDGET), core=core)
     else:
-        games = play_with(read_runner(agent), characters[None], ops=ops)
-    return games, replay(characters, games.buttons, ops=ops)
+        games = play_with(read_runner(agent), characters[None], core=core)
+    return games, replay(characters, games.buttons, core=core)
 
 
 def _facts(games: Games) -> dict[str, float | int]:

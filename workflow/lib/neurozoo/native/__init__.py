@@ -39,7 +39,7 @@ def load_ops(core: str | os.PathLike) -> ModuleType:
     """Loads TensorFlow's ops, which lie beside the core, as `load_core` does.
 
     Returns:
-        A module with one function per op, such as `neurozoo_evaluator`.
+        A module with one function per op, such as `neurozoo_make_evaluator`.
 
     Raises:
         NeurozooError: See `load_core`; or the ops were built for another TensorFlow.

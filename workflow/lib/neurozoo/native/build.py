@@ -1,4 +1,4 @@
-"""Builds the core and the ops from source: the emulator's package, CMake, and TensorFlow's own flags."""
+"""Builds the core and TensorFlow's ops from source: the emulator's package, CMake, and TensorFlow's own flags."""
 
 import contextlib
 import hashlib
@@ -17,7 +17,7 @@ from typing import Any
 from neurozoo.errors import NeurozooError, explained
 from neurozoo.files import copy_file, open_to_append, open_to_write, sha256_of
 from neurozoo.folders import delete, delete_folder, find, make_folder, move
-from neurozoo.native.image import IMAGE, LIBRARIES, put_libraries, take_op
+from neurozoo.native.image import IMAGE, LIBRARIES, put_libraries, take_libraries
 from neurozoo.native.patches import apply_patch
 from neurozoo.native.processor import instructions_of
 from neurozoo.native.sources import SOURCES, hash_sources
@@ -76,7 +76,7 @@ def check_package(package: Path, *, sha256: str = ALE_SHA256) -> None:
         )
 
 
-def build_native_op(
+def build_native(
     source: str | os.PathLike,
     folder: str | os.PathLike,
     *,
@@ -85,7 +85,7 @@ def build_native_op(
     jobs: int,
     log: str | os.PathLike,
 ) -> None:
-    """Compiles the core and the ops (about two minutes on one core; later builds only what changed).
+    """Compiles the core and TensorFlow's ops (about two minutes on one core; later builds only what changed).
 
     The emulator is patched (`native/ale_patch/ale.patch`), and compiled for what it does in a few games. Neither
     changes what is played. Where it cannot be watched (another compiler than GCC, no games, an instruction set that
@@ -100,15 +100,15 @@ def build_native_op(
         log: File for the tools' messages.
 
     Raises:
-        NeurozooError: A tool or header is missing, the package is not the pinned one, compilation failed, or the op of
-            the container image does not fit. What stood in `folder` before is untouched.
+        NeurozooError: A tool or header is missing, the package is not the pinned one, compilation failed, or the core
+            of the container image does not fit. What stood in `folder` before is untouched.
     """
     source, folder, build_dir = Path(source), Path(folder), Path(build_dir)
-    if take_op(folder, march=march):
+    if take_libraries(folder, march=march):
         return
     import tensorflow as tf
 
-    sources_sha256 = hash_sources(SOURCES)  # before they are read: what changes meanwhile may be missing in the op
+    sources_sha256 = hash_sources(SOURCES)  # before they are read: what changes meanwhile may be missing in the core
     check_package(source)
     compiler = find_compiler()
     make_folder(build_dir)

@@ -13,7 +13,6 @@ from neurozoo.errors import NeurozooError
 _MOST_DIMS = 4
 _ROW = 2 + _MOST_DIMS  # numbers of an array: address, dimensions, shape
 _DECLARED = ("name", "inputs", "outputs", "description")
-_MESSAGE = 500  # bytes of a sentence, at most
 
 
 class _Declaration(ctypes.Structure):
@@ -73,10 +72,10 @@ class Function:
         arrays = [_array_of(inputs[name], kind) for name, kind in self.inputs.items()]
         given, results = _rows(len(arrays)), _rows(len(self._outputs))
         for start, array in zip(range(0, len(given), _ROW), arrays, strict=True):
-            given[start : start + 2 + array.ndim] = [array.ctypes.data, array.ndim, *array.shape]
-        message = ctypes.create_string_buffer(_MESSAGE)
-        if not self._core.neurozoo_call(self._number, given, results, message, ctypes.c_int64(_MESSAGE)):
-            raise NeurozooError(message.value.decode(errors="replace"))
+            rest = (0,) * (_MOST_DIMS - array.ndim)
+            given[start : start + _ROW] = [array.ctypes.data, array.ndim, *array.shape, *rest]
+        if message := self._core.neurozoo_call(self._number, given, results):
+            raise NeurozooError(message.decode(errors="replace"))
         if targets := [inputs[name] for name, kind in self.inputs.items() if kind.endswith("*")]:
             for value in inputs.values():
                 if isinstance(value, Object):
@@ -117,7 +116,7 @@ def open_functions(path: str | os.PathLike) -> SimpleNamespace:
     """
     core = ctypes.CDLL(os.fspath(path))
     core.neurozoo_function.restype = ctypes.POINTER(_Declaration)
-    core.neurozoo_call.restype = ctypes.c_bool
+    core.neurozoo_call.restype = ctypes.c_char_p
     core.neurozoo_close.argtypes = (ctypes.c_int64,)
     core.neurozoo_free.argtypes = (ctypes.c_void_p,)
     functions, number = {}, 0

@@ -1,4 +1,4 @@
-"""The container image in which a job runs: what it was built from, and the op that it brings (envs/Dockerfile)."""
+"""The container image in which a job runs: what it was built from, and the core that it brings (envs/Dockerfile)."""
 
 import contextlib
 import shutil
@@ -38,15 +38,15 @@ def describe_image(folder: Path, *, commit: str, requirements: Iterable[str], pr
 
 
 def check_image(folder: Path = IMAGE, *, project: Path = _PROJECT) -> None:
-    """Refuses an image for another commit, whose packages or op are not those that this checkout asks for.
+    """Refuses an image for another commit, whose packages or core are not those that this checkout asks for.
 
     Commits themselves may differ: pages, rules and the library lie outside of the image and may change.
 
     Outside of containers there is no image, and nothing to check.
 
     Raises:
-        NeurozooError: The image was built from other lock files or other sources of the op. The message names them and
-            both commits.
+        NeurozooError: The image was built from other lock files or other sources of the core. The message names them
+            and both commits.
     """
     if not (folder / FACTS).exists():
         return
@@ -75,14 +75,14 @@ def put_libraries(source: Path, folder: Path, facts: Mapping[str, object]) -> No
         write_json(folder / "build.json", facts)
 
 
-def take_op(folder: Path, *, march: str, image: Path = IMAGE) -> bool:
-    """Copies the core and the ops that the image brings, and their build.json, so that no job has to compile them.
+def take_libraries(folder: Path, *, march: str, image: Path = IMAGE) -> bool:
+    """Copies the libraries that the image brings, and their build.json, so that no job has to compile them.
 
     Returns:
         Whether there is an image.
 
     Raises:
-        NeurozooError: The image's op is for another commit or another instruction set. Images have no compiler.
+        NeurozooError: The image's core is for another commit or another instruction set. Images have no compiler.
     """
     if not (image / FACTS).exists():
         return False
@@ -90,7 +90,7 @@ def take_op(folder: Path, *, march: str, image: Path = IMAGE) -> bool:
     facts = read_json(image / "build.json", _DAMAGED)
     if facts["march"] != march:
         raise NeurozooError(
-            f"The op in this image was built for {facts['march']}, but native.march in the configuration is "
+            f"The core in this image was built for {facts['march']}, but native.march in the configuration is "
             f"{march}. Change that, or {_BUILD} with MARCH={march}"
         )
     put_libraries(image, folder, {**facts, **provenance()})

@@ -1,10 +1,10 @@
-"""Fills the folder of a container image with the op, its sources and a description: `envs/Dockerfile` runs it."""
+"""Fills the folder of a container image with the core, its sources and a description: `envs/Dockerfile` runs it."""
 
 import argparse
 from pathlib import Path
 
 from neurozoo.cores import cores
-from neurozoo.native.build import ALE_VERSION, build_native_op, fetch_ale
+from neurozoo.native.build import ALE_VERSION, build_native, fetch_ale
 from neurozoo.native.image import describe_image
 
 if __name__ == "__main__":
@@ -18,7 +18,7 @@ if __name__ == "__main__":
     log, source = Path("build.log"), options.folder / f"ale-py-{ALE_VERSION}.tar.gz"
     options.folder.mkdir(parents=True)
     fetch_ale(source, log=log)
-    build_native_op(
+    build_native(
         source,
         options.folder,
         build_dir=Path("build"),

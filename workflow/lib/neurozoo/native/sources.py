@@ -1,4 +1,4 @@
-"""The sources of the op: where they lie, and a hash that changes with them."""
+"""The sources of the core: where they lie, and a hash that changes with them."""
 
 import hashlib
 from pathlib import Path
@@ -9,7 +9,7 @@ SUFFIXES = {".cc", ".h", ".inc", ".patch", ".txt"}  # .txt: CMakeLists.txt
 
 
 def hash_sources(folder: Path) -> str | None:
-    """Hashes what the op is compiled from, so that an op knows its sources again.
+    """Hashes what the core is compiled from, so that it knows its sources again.
 
     Returns:
         SHA-256 of names and contents, the same wherever the folder lies and whenever its files were written; None if

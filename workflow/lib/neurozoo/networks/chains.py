@@ -1,4 +1,4 @@
-"""Chains of layers. The parameter layout, the op's plan and the Keras model derive from one description, so they agree.
+"""Chains of layers. Parameter layout, native plan and Keras model derive from one description, so they agree.
 
 `neurozoo.networks.catalogue` has the descriptions.
 """

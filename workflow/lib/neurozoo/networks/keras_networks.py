@@ -1,4 +1,4 @@
-"""Keras networks, which learners of returns train from rollouts; the native op does not play them.
+"""Keras networks, which learners of returns train from rollouts; the native core does not play them.
 
 Most have a policy head and a baseline head, the action and reward before as inputs, and a memory if wanted. Q-networks
 have action values instead, of which the largest is their baseline. `neurozoo.networks.catalogue` has the descriptions.

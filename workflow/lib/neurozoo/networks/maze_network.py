@@ -1,6 +1,6 @@
 """The recurrent network for mazes: a view of 5 x 5 cells and a compass, an LSTM, and two heads.
 
-`neurozoo.environments.mazes` has its observations. The op plays with the same weights (native/core/maze_network.cc).
+`neurozoo.environments.mazes` has its observations. The core plays with the same weights (native/core/maze_network.cc).
 
 Source: section 4.4 of the description of DSAGE; Parker-Holder et al. 2022, arXiv:2203.01302 (ACCEL's student).
 """
@@ -76,7 +76,7 @@ class MazeNetworkLayout(KerasLayout):
 
     @cached_property
     def arrays(self) -> tuple[ParameterArray, ...]:
-        """The parameter arrays in the order of the parameter vector, which is that of the op."""
+        """The parameter arrays in the order of the parameter vector, which is that of the core."""
         units, hidden = self.network.lstm_units, self.network.units
         return (
             *weight_arrays(VIEW, _KERNEL, _KERNEL, self.observation_shape[2] - 1, _CHANNELS),

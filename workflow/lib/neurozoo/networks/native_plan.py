@@ -1,4 +1,4 @@
-"""What the native op is told of a network: the plan, a row of numbers for each layer."""
+"""What the native core is told of a network: the plan, a row of numbers for each layer."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ _NORMALISATIONS = {None: 0, "before_bias": 1, "after_bias": 2}
 
 
 class LayerPlan(NamedTuple):
-    """What the native op is told of one layer, in whole numbers: an op's attribute can be a list, but not a record.
+    """What the native core is told of one layer, in whole numbers.
 
     native/core/network_plan.h has a struct of the same name, with the meaning of each field; network_plan.cc reads the
     fields in this order.
@@ -44,7 +44,7 @@ class LayerPlan(NamedTuple):
 
 
 def native_plan(layout: Layout) -> np.ndarray:
-    """Returns the native op's plan: int64, shape (layers, len(LayerPlan._fields)), a `LayerPlan` per layer.
+    """Returns the native core's plan: int64, shape (layers, len(LayerPlan._fields)), a `LayerPlan` per layer.
 
     A first layer that is dense is given the shape of the observation, which it sees flattened row-major.
     """

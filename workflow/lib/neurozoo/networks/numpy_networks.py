@@ -1,4 +1,4 @@
-"""Networks of dense layers and convolutions in NumPy, for what the op does not play."""
+"""Networks of dense layers and convolutions in NumPy, for what the core does not play."""
 
 from collections.abc import Callable, Mapping
 
@@ -44,7 +44,7 @@ def is_plain(network: Network) -> bool:
 def plain_network(layout: Layout, theta: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """Returns a function from one observation to outputs, for a network that `is_plain`.
 
-    Sums have another order than in the op. Observations are float32, shape (height, width, channels), and outputs
+    Sums have another order than in the core. Observations are float32, shape (height, width, channels), and outputs
     float32, shape (outputs,).
     """
     arrays = layout.split(theta)

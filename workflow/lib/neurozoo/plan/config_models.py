@@ -133,7 +133,7 @@ class Cluster(Section):
 
 
 class Native(Section):
-    """How the native op is compiled."""
+    """How the native core is compiled."""
 
     march: str = Field(
         default="x86-64-v3",

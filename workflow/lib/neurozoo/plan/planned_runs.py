@@ -269,7 +269,7 @@ def run_resources(config: Mapping, *, algo: str, game: str, model: str, run: int
         empty for none, and for runs that play on a GPU. `ranks`: the processes that the run consists of.
     """
     settings, spec = settings_of_run(config, algo=algo, game=game, model=model, run=run), ALGORITHMS[algo]
-    can_use_cluster = ("op" in spec.needs or spec.has_levels) and not settings.gpus
+    can_use_cluster = ("core" in spec.needs or spec.has_levels) and not settings.gpus
     cluster = ClusterSettings.of(config["distributed"]) if can_use_cluster else None
     return {
         "memory": settings.memory,

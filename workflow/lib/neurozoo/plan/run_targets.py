@@ -111,7 +111,7 @@ def check_run_targets(config: Mapping, targets: Iterable[str]) -> None:
         _check_result(run, name)
         if name == "evaluation.json" and run.model in KERAS_NETWORKS:
             raise NeurozooError(
-                f"Only networks that the op can run have an evaluation.json, and {run.model} is a Keras network. "
+                f"Only networks that the core can run have an evaluation.json, and {run.model} is a Keras network. "
                 "Ask for test.json (docs/dqn.md)."
             )
         if name.startswith("filters/") and run.algo != IMPORTED:

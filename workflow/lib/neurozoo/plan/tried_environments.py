@@ -13,7 +13,7 @@ from neurozoo.records.run_result import FILE as RESULT
 def try_environments(config: Mapping) -> Iterator[str]:
     """Plays the first step of each Gymnasium environment whose runs are not finished.
 
-    The platform game is not tried: the native op plays it, and may not be built yet.
+    The platform game is not tried: the native core plays it, and may not be built yet.
 
     Yields:
         A sentence for each environment whose runs cannot be repeated.

@@ -30,7 +30,7 @@ def play_level(
     display: Display,
     *,
     games: int = 1,
-    ops: str | os.PathLike = CORE,
+    core: str | os.PathLike = CORE,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> list[PlayedLevel]:
@@ -51,7 +51,7 @@ def play_level(
 
     played: list[PlayedLevel] = []
     while len(played) < games and not controls.is_over:
-        game = PlatformerGame(level, ops=ops)
+        game = PlatformerGame(level, core=core)
         try:
             while not (game.is_over or controls.is_over):
                 show(game)

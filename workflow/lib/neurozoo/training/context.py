@@ -20,7 +20,7 @@ def make_context(
     settings: Mapping[str, object],
     run_dir: str | Path,
     distributed: str | Mapping[str, object] | None = None,
-    ops: str | Path | None = None,
+    core: str | Path | None = None,
     noise: str | Path | None = None,
     threads: int = 1,
     slots: int = DEFAULT_SLOTS,
@@ -38,7 +38,7 @@ def make_context(
         run_dir: Folder of the run.
         distributed: The Dask cluster that plays the episodes, in any form that `ClusterSettings.of` reads; None to play
             them in this process.
-        ops: The op library, for algorithms that need it.
+        core: The native core, for algorithms that need it.
         noise: The noise table, for algorithms that need it.
         threads: Number of threads; results do not depend on it.
         slots: Episodes that the batched engine plays at once.
@@ -49,10 +49,10 @@ def make_context(
 
     Raises:
         NeurozooError: The algorithm, game, model or a setting is unknown, a value is out of range or does not fit the
-            game, or the op or the noise table is missing.
+            game, or the core or the noise table is missing.
     """
     spec = get_algorithm(algo)
-    for need, given in (("op", ops), ("noise", noise)):
+    for need, given in (("core", core), ("noise", noise)):
         if need in spec.needs and given is None:
             raise NeurozooError(f"{algo} needs the {need}, but none was given. Build it: make foundations")
     game, resolved = spec.check_game(game), resolve_settings(algo, preset="demo", overrides=settings)
@@ -67,7 +67,7 @@ def make_context(
         settings=resolved,
         run_dir=Path(run_dir),
         threads=threads,
-        ops=None if ops is None else Path(ops),
+        core=None if core is None else Path(core),
         noise=None if noise is None else Path(noise),
         slots=slots,
         cluster=ClusterSettings.of(distributed),

@@ -28,7 +28,7 @@ def train_in_ranks(
         **context.identity,
         "settings": asdict(context.settings),
         "run_dir": os.path.abspath(context.run_dir),
-        "ops": context.ops and os.path.abspath(context.ops),
+        "core": context.core and os.path.abspath(context.core),
         "noise": context.noise and os.path.abspath(context.noise),
         "threads": threads_of_rank(context.threads, count),
         "backup": context.backup,

@@ -35,7 +35,7 @@ def resume(
         terminal: As for `train`.
         keep_tags: As for `train`.
         tensorboard: As for `train`.
-        given: `ops`, `noise`, `threads`, `slots`, `mpi` and `distributed`, as for `make_context`.
+        given: `core`, `noise`, `threads`, `slots`, `mpi` and `distributed`, as for `make_context`.
 
     Raises:
         NeurozooError: The folder holds no run that can be continued, the budget is spent already, or `train` raises

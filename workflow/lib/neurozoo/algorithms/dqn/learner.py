@@ -102,14 +102,14 @@ class DeepQLearner:
         """The environments, the network and the replay memory; only after `open`."""
         return self._environments, self._network, self._replay
 
-    def open(self, game: str, *, folder: Path, remedy: str, ops: Path | None = None) -> list[str]:
+    def open(self, game: str, *, folder: Path, remedy: str, core: Path | None = None) -> list[str]:
         """Makes environments, networks and replay memory. If there is a state, call `set_state` before.
 
         Args:
             game: Game id such as `pong`.
             folder: Where the replay memory may keep files.
             remedy: What the user can do about damaged files.
-            ops: See `make_vector_environment`.
+            core: See `make_vector_environment`.
 
         Returns:
             Sentences for the log.
@@ -118,7 +118,7 @@ class DeepQLearner:
             NeurozooError: There is too little memory, files do not fit, or the game or network cannot be learned.
         """
         s = self.settings
-        self._game, self._ops = game, ops
+        self._game, self._core = game, core
         self._environments = self._make_environments(s.num_envs, self._seed_of)
         self._replay = Replay(
             capacity=s.replay_size,
@@ -180,7 +180,7 @@ class DeepQLearner:
 
     def _make_environments(self, count: int, seed_of: SeedOf) -> VectorEnvironment:
         return make_vector_environment(
-            self._game, self._protocol, count=count, threads=self.threads, seed_of=seed_of, ops=self._ops
+            self._game, self._protocol, count=count, threads=self.threads, seed_of=seed_of, core=self._core
         )
 
     def _seed_of(self, environment: int, episode: int) -> int:

@@ -4,7 +4,7 @@ from typing import Self
 
 from neurozoo.algorithms.compiled import keep_to_threads
 from neurozoo.algorithms.dqn.learner import DeepQLearner
-from neurozoo.algorithms.learner_session import LearnerSession, find_ops
+from neurozoo.algorithms.learner_session import LearnerSession, find_core
 from neurozoo.algorithms.session import RunContext
 from neurozoo.environments.game_networks import layout_of
 
@@ -38,8 +38,8 @@ class DqnSession(LearnerSession):
 
     def __enter__(self) -> Self:
         context = self._context
-        keep_to_threads(context.threads)  # before the op is loaded, which loads TensorFlow
-        ops, said = find_ops(context.ops, self._protocol)
+        keep_to_threads(context.threads)
+        core, said = find_core(context.core, self._protocol)
         folder = context.state_dir / REPLAY
-        self.announcements += said + self._learner.open(context.game, folder=folder, remedy=context.remedy, ops=ops)
+        self.announcements += said + self._learner.open(context.game, folder=folder, remedy=context.remedy, core=core)
         return self

@@ -7,7 +7,7 @@ from typing import Self
 from neurozoo.algorithms.compiled import keep_to_threads, need_jax
 from neurozoo.algorithms.impala.learner import ImpalaLearner
 from neurozoo.algorithms.impala.remote_actor import act_for_a_learner
-from neurozoo.algorithms.learner_session import LearnerSession, find_ops
+from neurozoo.algorithms.learner_session import LearnerSession, find_core
 from neurozoo.algorithms.session import RunContext
 from neurozoo.compute.gpus import claim_gpus
 from neurozoo.compute.mpi import Ranks
@@ -35,7 +35,7 @@ class ImpalaSession(LearnerSession):
     table = TABLE
     _learner: ImpalaLearner
     _layout: KerasLayout
-    _ops: Path | None = None  # until the session is entered, or follows
+    _core: Path | None = None  # until the session is entered, or follows
 
     def __init__(self, context: RunContext) -> None:
         self._context = context
@@ -56,7 +56,7 @@ class ImpalaSession(LearnerSession):
             self.announcements.append(claim_gpus(cpu_allowed=True).reason)  # before JAX sees them
             need_jax()
         keep_to_threads(self._context.threads)
-        self._ops, said = find_ops(self._context.ops, self._protocol)
+        self._core, said = find_core(self._context.core, self._protocol)
         self.announcements += said + slow_precision(self._context.settings.dtype)
         try:
             self._learner.open()
@@ -67,7 +67,7 @@ class ImpalaSession(LearnerSession):
     def follow(self) -> None:
         """Does what rank 0 orders, until it lets this rank end; for all other ranks."""
         keep_to_threads(self._context.threads)
-        self._ops, _ = find_ops(self._context.ops, self._protocol)
+        self._core, _ = find_core(self._context.core, self._protocol)
         context, settings = self._context, self._context.settings
         if context.ranks.index < settings.learners:
             self._learner.follow()
@@ -91,7 +91,7 @@ class ImpalaSession(LearnerSession):
             threads=context.threads,
             seed_of=seed_of,
             curriculum=settings.curriculum(self._protocol.frame_skip),
-            ops=self._ops,
+            core=self._core,
         )
 
 

@@ -124,7 +124,7 @@ class AsynchronousSession(EvolutionSession):
             genomes = self._stream.genomes_in_use()
             self._evaluator.pin(genomes)
             self._pinned = set(genomes)
-        for number, episode in new.items():  # one at a time: the op sorts what comes together
+        for number, episode in new.items():  # one at a time: the core sorts what comes together
             self._evaluator.submit({number: episode})
         self._submitted.update(new)
 

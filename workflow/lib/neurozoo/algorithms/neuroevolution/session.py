@@ -56,9 +56,9 @@ class EvolutionSession:
 
     def __init__(self, context: RunContext) -> None:
         settings = context.settings
-        assert context.ops is not None  # the spec says that both are needed
+        assert context.core is not None  # the spec says that both are needed
         assert context.noise is not None
-        self._context, self._ops, self._noise_file = context, context.ops, context.noise
+        self._context, self._core, self._noise_file = context, context.core, context.noise
         self._protocol = context.settings.game_protocol(context.game)
         self._layout = layout_of(context.game, context.model, self._protocol)
         self._noise = open_noise_table(self._noise_file)
@@ -140,7 +140,7 @@ class EvolutionSession:
         with ExitStack() as stack:
             self._evaluator = stack.enter_context(
                 make_evaluator(
-                    ops=self._ops,
+                    core=self._core,
                     noise=self._noise_file,
                     layout=self._layout,
                     game=context.game,

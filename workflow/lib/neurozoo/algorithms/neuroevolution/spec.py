@@ -33,7 +33,7 @@ def _spec(name: str, title: str, settings: type[EvolutionSettings], **traits: An
         settings=settings,
         presets=PRESETS[name],
         open_session=_open_session,
-        needs=("op", "noise"),
+        needs=("core", "noise"),
         **traits,
     )
 

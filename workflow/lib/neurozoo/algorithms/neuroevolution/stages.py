@@ -12,7 +12,7 @@ import numpy as np
 from neurozoo.environments.river_crossing import RESOURCE_ROW, RiverRules, resource_column
 from neurozoo.evaluation import EpisodeResult
 
-RULES = RiverRules()  # those of the op
+RULES = RiverRules()  # those of the core
 
 
 def levels_solved(result: EpisodeResult) -> np.ndarray:

@@ -17,7 +17,7 @@ _CHUNK = 500  # levels that are evaluated at once
 
 
 def correct_archive(
-    run_dir: str | os.PathLike, output: str | os.PathLike, *, ops: str | os.PathLike | None = None, threads: int = 1
+    run_dir: str | os.PathLike, output: str | os.PathLike, *, core: str | os.PathLike | None = None, threads: int = 1
 ) -> dict[str, object]:
     """Evaluates all elites of a run again, puts them where they now belong, and writes what is left of the archive.
 
@@ -26,8 +26,8 @@ def correct_archive(
         output: The JSON file to write: reported and corrected QD score, coverage and number of elites, `moved` (share
             of elites that left their cells), `mean_shift` (mean distance along each measure, in its unit) and, under
             `replayed`, cell and measures of each elite now.
-        ops: The op library, if the agent is a trained one.
-        threads: Threads of the op.
+        core: The native core, if the agent is a trained one.
+        threads: Threads of the core.
 
     Returns:
         What was written.
@@ -54,7 +54,7 @@ def correct_archive(
                 "elites cannot be evaluated again. Restore the file, or train the run again."
             )
     domain = settings.domain(names["game"])
-    play = settings.play(domain, ops=None if ops is None else Path(ops), threads=threads)
+    play = settings.play(domain, core=None if core is None else Path(core), threads=threads)
     levels = domain.decode(arrays["solutions"])
     axes, fresh = tuple(settings.axes(domain)), []
     for begin in range(0, len(levels), _CHUNK):

@@ -204,7 +204,7 @@ def make_generator(
     *,
     state: str | os.PathLike,
     threads: int = 1,
-    ops: str | os.PathLike = CORE,
+    core: str | os.PathLike = CORE,
     report: Callable[[str], None] = print,
 ) -> dict[str, Any]:
     """Trains a generator, judges it, and writes both: weights, and a JSON beside them.
@@ -214,15 +214,15 @@ def make_generator(
         corpus: What to learn from.
         output: `.npz` of the weights; the JSON has the same name.
         state: See `train_generator`.
-        threads: Threads of the networks and of the op.
-        ops: The op library.
+        threads: Threads of the networks and of the core.
+        core: The native core.
         report: Takes lines about the progress.
 
     Returns:
         The content of the JSON: `settings`, `parameters`, `acceptance` (see `judge`) and where it comes from.
 
     Raises:
-        NeurozooError: See `train_generator`; or the op library is missing.
+        NeurozooError: See `train_generator`; or the native core is missing.
     """
     keep_to_threads(threads)
     trained = train_generator(settings, corpus, state=state, report=report)
@@ -231,7 +231,7 @@ def make_generator(
     record = {
         "settings": asdict(settings),
         "parameters": sum(array.size for name, array in trained.arrays.items() if name != "rectifies"),
-        "acceptance": judge(trained.decode, count=_JUDGED, threads=threads, ops=ops),
+        "acceptance": judge(trained.decode, count=_JUDGED, threads=threads, core=core),
         "corpus_rejected": corpus.num_rejected,
         **provenance(),
     }

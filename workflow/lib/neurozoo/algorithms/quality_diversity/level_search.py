@@ -75,7 +75,7 @@ class LevelSearchSession:
         self.identity: Mapping[str, object] = self.settings.file_hashes()
         if "agent" in self.settings.files and self.domain.read_agent is not None:
             self.domain.read_agent(self.settings.agent)  # refuses what is no agent before any work
-        self._play = self.settings.play(self.domain, ops=context.ops, threads=context.threads)
+        self._play = self.settings.play(self.domain, core=context.core, threads=context.threads)
         self._evaluator: LevelEvaluator = LocalLevels(self.domain, self._play)
         self.announcements: list[str] = []
         self.iteration = self.progress = 0

@@ -120,16 +120,16 @@ class LevelSearchSettings(Settings):
                 raise NeurozooError(f"The {kind} {path} is missing. Train it, or name another one.") from error
         return hashes
 
-    def play(self, domain: LevelDomain, *, ops: Path | None, threads: int = 1) -> Play:
-        """Returns how levels are evaluated: in the op, but scripted agents in mazes without it.
+    def play(self, domain: LevelDomain, *, core: Path | None, threads: int = 1) -> Play:
+        """Returns how levels are evaluated: in the core, but scripted agents in mazes without it.
 
         Raises:
-            NeurozooError: The op is needed, but none is given.
+            NeurozooError: The core is needed, but none is given.
         """
-        needs_op = domain.needs_op or "agent" in self.files
-        if needs_op and ops is None:
-            what = f"The game {domain.name}" if domain.needs_op else f"The agent {self.agent}"
-            raise NeurozooError(f"{what} is played by the op, but none was given. {BUILD}")
+        needs_core = domain.needs_core or "agent" in self.files
+        if needs_core and core is None:
+            what = f"The game {domain.name}" if domain.needs_core else f"The agent {self.agent}"
+            raise NeurozooError(f"{what} is played by the core, but none was given. {BUILD}")
         return Play(
             agent=self.agent,
             num_episodes=self.num_episodes,
@@ -137,7 +137,7 @@ class LevelSearchSettings(Settings):
             sampling=self.episode_sampling,
             shares_first_direction=self.shares_first_direction,
             unsolvable_occupancy=self.unsolvable_occupancy,
-            ops=ops if needs_op else None,
+            core=core if needs_core else None,
             threads=threads,
         )
 
@@ -169,8 +169,8 @@ class LevelSearchSettings(Settings):
         return tuple(self.files.values())
 
     def needs_besides(self, game: str) -> tuple[Need, ...]:
-        """The op plays for trained agents, and in some domains."""
-        return ("op",) if "agent" in self.files or get_level_domain(game).needs_op else ()
+        """The core plays for trained agents, and in some domains."""
+        return ("core",) if "agent" in self.files or get_level_domain(game).needs_core else ()
 
     def check_game(self, game: str) -> None:
         """Checks that the domain has what the settings name, and files, as far as no rule has to make them first."""

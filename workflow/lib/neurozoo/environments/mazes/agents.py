@@ -26,7 +26,7 @@ class WallFollower:
     """
 
     is_deterministic = True
-    op_parameters = np.zeros(0, np.float32)  # the op knows its rule
+    core_parameters = np.zeros(0, np.float32)  # the core knows its rule
 
     def first_memory(self, episodes: int) -> np.ndarray:
         """Returns whether the agents have just turned left, to follow the wall round a corner: not yet."""
@@ -50,7 +50,7 @@ class DenseAgent:
     """A network that remembers nothing. It plays the largest output; of equal ones the first, as in training."""
 
     is_deterministic = True
-    op_parameters = None  # the op plays it nowhere: four episodes tell everything about a maze
+    core_parameters = None  # the core plays it nowhere: four episodes tell everything about a maze
 
     def __init__(self, outputs: Callable[[np.ndarray], np.ndarray]) -> None:
         self._outputs = outputs

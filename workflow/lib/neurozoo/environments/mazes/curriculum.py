@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from neurozoo.environments.mazes.endpoints import SIDE, find_endpoints
-from neurozoo.environments.mazes.episodes import find_endpoints_in_op
+from neurozoo.environments.mazes.episodes import find_endpoints_in_core
 
 
 @dataclass(frozen=True)
@@ -50,19 +50,19 @@ class Curriculum:
         return next((phase for phase in self.phases if steps / self.steps < phase.end), self.phases[-1])
 
 
-def draw_level(rng: np.random.Generator, phase: Phase, *, ops: str | os.PathLike | None = None) -> MazeLevel:
+def draw_level(rng: np.random.Generator, phase: Phase, *, core: str | os.PathLike | None = None) -> MazeLevel:
     """Draws a maze that can be solved.
 
     Args:
         rng: Draws; give each episode one of its own, and its maze depends on nothing else.
         phase: What it is like.
-        ops: The op library, which finds the farthest endpoints faster; the maze is the same.
+        core: The native core, which finds the farthest endpoints faster; the maze is the same.
     """
     while True:
         walls = rng.random((SIDE, SIDE)) < rng.uniform(phase.least_walls, phase.most_walls)
         is_farthest, direction = rng.random() < phase.farthest, int(rng.integers(4))
         if is_farthest:
-            found = find_endpoints(walls[None]) if ops is None else find_endpoints_in_op(walls[None], ops=ops)
+            found = find_endpoints(walls[None]) if core is None else find_endpoints_in_core(walls[None], core=core)
             if found.is_solvable[0]:
                 return MazeLevel(walls, int(found.start[0]), int(found.goal[0]), direction)
         elif len(free := np.flatnonzero(~walls)):

@@ -12,7 +12,7 @@ import numpy as np
 from neurozoo.environments.levels import Evaluations, LevelDomain, Measure, Play
 from neurozoo.environments.mazes.agents import AGENTS, make_agent, read_maze_agent
 from neurozoo.environments.mazes.endpoints import CELLS, GOAL, SIDE, START, WALL, Endpoints, find_endpoints
-from neurozoo.environments.mazes.episodes import Starts, find_endpoints_in_op, play_in_op
+from neurozoo.environments.mazes.episodes import Starts, find_endpoints_in_core, play_in_core
 from neurozoo.environments.mazes.simulator import TIME_LIMIT, TURN_LEFT, TURN_RIGHT, MazeAgent, Walks, play
 from neurozoo.native import CORE
 
@@ -64,14 +64,14 @@ class MazeDomain(LevelDomain):
     def evaluate(self, levels: np.ndarray, play: Play, rngs: list[np.random.Generator]) -> Evaluations:
         """Sends an agent into mazes; see `LevelDomain.evaluate`."""
         walls = levels == WALL
-        endpoints = find_endpoints(walls) if play.ops is None else find_endpoints_in_op(walls, ops=play.ops)
+        endpoints = find_endpoints(walls) if play.core is None else find_endpoints_in_core(walls, core=play.core)
         count = len(levels)
         values = {name: np.zeros(count) for name in self.recorded}
         occupancy = np.zeros((count, CELLS))
         if play.unsolvable_occupancy == "walls":
             occupancy[~endpoints.is_solvable] = walls.reshape(count, CELLS)[~endpoints.is_solvable]
         agent = make_agent(play.agent)
-        is_deterministic = agent.is_deterministic and (play.ops is None or agent.op_parameters is None)
+        is_deterministic = agent.is_deterministic and (play.core is None or agent.core_parameters is None)
         outcomes = _from_each_direction if is_deterministic else _in_op
         for number, found, visits in outcomes(agent, walls, endpoints, play, rngs):
             occupancy[number] = visits
@@ -87,11 +87,11 @@ class MazeDomain(LevelDomain):
         )
 
     def ways(
-        self, levels: np.ndarray, agent: str, *, direction: int = 0, ops: str | os.PathLike | None = None
+        self, levels: np.ndarray, agent: str, *, direction: int = 0, core: str | os.PathLike | None = None
     ) -> list[np.ndarray]:
         """Returns the cells of one episode in each maze; see `LevelDomain.ways`. Unsolvable mazes have empty ways.
 
-        An agent that chooses at random walks as its first random numbers have it. The op is not needed.
+        An agent that chooses at random walks as its first random numbers have it. The core is not needed.
         """
         walls = np.asarray(levels) == WALL
         ways = [np.zeros(0, np.int16)] * len(walls)
@@ -140,7 +140,7 @@ def _from_each_direction(
 def _in_op(
     agent: MazeAgent, walls: np.ndarray, endpoints: Endpoints, play: Play, rngs: list[np.random.Generator]
 ) -> Iterator[_Outcome]:
-    """Plays all episodes in the op."""
+    """Plays all episodes in the core."""
     solvable, copies = np.flatnonzero(endpoints.is_solvable), _copies(play)
     # As in NumPy, directions are drawn first; then the seed of the actions.
     directions = [_draw_directions(play, rngs[number]) for number in solvable]
@@ -152,7 +152,7 @@ def _in_op(
         seed=np.array([rngs[number].integers(2**63) for number in solvable], np.int64),
         num_counting=play.num_episodes,
     )
-    finished, episodes = play_in_op(agent, starts, ops=play.ops or CORE, threads=play.threads), play.num_episodes
+    finished, episodes = play_in_core(agent, starts, core=play.core or CORE, threads=play.threads), play.num_episodes
     for maze, number in enumerate(solvable.tolist()):
         values = {
             "path_length": finished.lengths[maze].sum() / episodes,

@@ -41,24 +41,24 @@ class Finished:
     visits: np.ndarray
 
 
-def find_endpoints_in_op(walls: np.ndarray, *, ops: str | os.PathLike) -> Endpoints:
+def find_endpoints_in_core(walls: np.ndarray, *, core: str | os.PathLike) -> Endpoints:
     """Finds what `find_endpoints` finds, twenty times faster."""
-    return Endpoints(*load_core(ops).find_maze_endpoints(walls=walls))
+    return Endpoints(*load_core(core).find_maze_endpoints(walls=walls))
 
 
-def play_in_op(agent: MazeAgent, starts: Starts, *, ops: str | os.PathLike, threads: int = 1) -> Finished:
+def play_in_core(agent: MazeAgent, starts: Starts, *, core: str | os.PathLike, threads: int = 1) -> Finished:
     """Plays in C++ threads. Results depend neither on their number nor on the other mazes.
 
     Raises:
         NeurozooError: The library is missing or was built from other sources, or the numbers make no sense.
     """
-    fields, visits = load_core(ops).play_mazes(
+    fields, visits = load_core(core).play_mazes(
         walls=starts.walls,
         starts=starts.start,
         goals=starts.goal,
         directions=starts.direction,
         seeds=starts.seed,
-        parameters=agent.op_parameters,
+        parameters=agent.core_parameters,
         num_counting=starts.num_counting,
         num_threads=min(threads, max(len(starts.walls), 1)),
     )

@@ -1,6 +1,6 @@
 """The recurrent agent: a network that remembers where it has been, as the agent of the original does.
 
-The op plays with it (native/core/maze_network.cc); here are its shapes, and a slow twin for tests and pages.
+The core plays with it (native/core/maze_network.cc); here are its shapes, and a slow twin for tests and pages.
 
 Source: section 4.4 of the description of DSAGE; Parker-Holder et al. 2022, arXiv:2203.01302 (ACCEL's student).
 """
@@ -65,7 +65,7 @@ class RecurrentAgent:
                 )
         self.arrays = {name: np.array(arrays[name]) for name in wanted}
         self.num_actions = num_actions
-        self.op_parameters = np.concatenate([array.ravel() for array in self.arrays.values()])
+        self.core_parameters = np.concatenate([array.ravel() for array in self.arrays.values()])
 
     def first_memory(self, episodes: int) -> np.ndarray:
         """Returns zeros: float64, shape (episodes, 2, 256), output and cells of the LSTM."""
@@ -74,7 +74,7 @@ class RecurrentAgent:
     def preferences(
         self, image: np.ndarray, direction: np.ndarray, memory: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Computes preferences in float64: a twin of the op, which has other roundings.
+        """Computes preferences in float64: a twin of the core, which has other roundings.
 
         Args:
             image: uint8, shape (episodes, 5, 5, 3).

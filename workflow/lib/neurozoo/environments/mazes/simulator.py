@@ -38,8 +38,8 @@ class MazeAgent(Interface):
     is_deterministic: bool  # whether a maze and a first direction decide its whole episode
 
     @property
-    def op_parameters(self) -> np.ndarray | None:
-        """What the op needs to play it: float32, shape (parameters,); None if the op does not play it."""
+    def core_parameters(self) -> np.ndarray | None:
+        """What the core needs to play it: float32, shape (parameters,); None if the core does not play it."""
 
     def first_memory(self, episodes: int) -> np.ndarray:
         """Returns the memory of fresh episodes, shape (episodes, ...)."""

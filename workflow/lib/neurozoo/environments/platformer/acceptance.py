@@ -19,7 +19,7 @@ _PIPE_WIDTH = 2
 
 
 def judge(
-    decoder: Decoder, *, count: int = 1000, seed: int = 0, threads: int = 1, ops: str | os.PathLike = CORE
+    decoder: Decoder, *, count: int = 1000, seed: int = 0, threads: int = 1, core: str | os.PathLike = CORE
 ) -> dict[str, object]:
     """Draws levels from N(0, I), lets the agent play each of them once, and compares.
 
@@ -30,7 +30,7 @@ def judge(
         pipes), `met`, for each of these four whether it is met, and `is_accepted`, whether all are.
     """
     levels = t.without_wrong_ends(decoder(np.random.default_rng(seed).standard_normal((count, 32))))
-    games = play(t.to_characters(levels), np.full((count, 1), _BUDGET), threads=threads, ops=ops)
+    games = play(t.to_characters(levels), np.full((count, 1), _BUDGET), threads=threads, core=core)
     won = float((games.status == WON).mean())
     sky = (levels[:, :SKY_ROWS] != t.AIR).sum(axis=(1, 2))
     percentiles = {each: float(np.percentile(sky, each)) for each in SKY_PERCENTILES}

@@ -65,7 +65,7 @@ def draw_long_level(rng: np.random.Generator) -> np.ndarray:
 
 
 def draw_corpus(
-    seed: int, *, count: int = 2000, hopeless: float = 0.07, threads: int = 1, ops: str | os.PathLike = CORE
+    seed: int, *, count: int = 2000, hopeless: float = 0.07, threads: int = 1, core: str | os.PathLike = CORE
 ) -> Corpus:
     """Draws windows until enough of them can be won, and adds some that cannot.
 
@@ -77,14 +77,14 @@ def draw_corpus(
         count: Number of windows.
         hopeless: Share of hopeless windows.
         threads: Levels that are played at once; changes no result.
-        ops: The op library.
+        core: The native core.
     """
     num_hopeless = round(hopeless * count)
     wanted, kept, rejected, batch = count - num_hopeless, [np.zeros((0, t.HEIGHT, t.WIDTH), np.uint8)], 0, 0
     while wanted > 0:
         rng = np.random.default_rng([seed, 0, batch])
         windows = draw_windows(rng, min(wanted + 16, 400))
-        games = play(t.to_characters(windows), np.full((len(windows), 1), _BUDGET), threads=threads, ops=ops)
+        games = play(t.to_characters(windows), np.full((len(windows), 1), _BUDGET), threads=threads, core=core)
         good = windows[games.status[:, 0] == WON][:wanted]
         rejected += int(np.sum(games.status[:, 0] != WON))
         kept.append(good)
@@ -98,7 +98,7 @@ def draw_corpus(
 
 
 def kept_corpus(
-    path: str | os.PathLike, seed: int, *, count: int, threads: int = 1, ops: str | os.PathLike = CORE
+    path: str | os.PathLike, seed: int, *, count: int, threads: int = 1, core: str | os.PathLike = CORE
 ) -> Corpus:
     """Reads the levels of a file, or draws them and writes it, because the agent takes a minute for thousands.
 
@@ -106,7 +106,7 @@ def kept_corpus(
         NeurozooError: The file is damaged, or holds the levels of another seed or number.
     """
     if not Path(path).exists():
-        write_corpus(path, draw_corpus(seed, count=count, threads=threads, ops=ops))
+        write_corpus(path, draw_corpus(seed, count=count, threads=threads, core=core))
     corpus = read_corpus(path)
     if (corpus.seed, len(corpus.levels)) != (seed, count):
         raise NeurozooError(

@@ -57,7 +57,7 @@ class PlatformerDomain(LevelDomain):
     trained_play_once = True
     reads_generators = True
     read_agent = staticmethod(read_runner)
-    needs_op = True
+    needs_core = True
     tile_colours = t.TILE_COLOURS
 
     def __init__(self, name: str, decoder: Decoder) -> None:
@@ -78,12 +78,12 @@ class PlatformerDomain(LevelDomain):
         The occupancy is the number of ticks in which the runner's feet were on a tile.
         """
         levels = np.asarray(levels, np.uint8)
-        characters, ops = t.to_characters(levels), play.ops or simulator.CORE
+        characters, core = t.to_characters(levels), play.core or simulator.CORE
         if play.agent == A_STAR:
             budgets = np.array([rng.choice(BUDGETS, play.num_episodes) for rng in rngs]).reshape(len(levels), -1)
-            games = simulator.play(characters, budgets, threads=play.threads, ops=ops)
+            games = simulator.play(characters, budgets, threads=play.threads, core=core)
         else:
-            games = play_with(read_runner(play.agent), characters, ops=ops)
+            games = play_with(read_runner(play.agent), characters, core=core)
         values = {
             **{name: games.count(name).mean(axis=1) for name in _MEANS},
             "sky_tiles": (levels[:, :SKY_ROWS] != t.AIR).sum(axis=(1, 2)),
@@ -102,18 +102,18 @@ class PlatformerDomain(LevelDomain):
         )
 
     def ways(
-        self, levels: np.ndarray, agent: str, *, direction: int = 0, ops: str | os.PathLike | None = None
+        self, levels: np.ndarray, agent: str, *, direction: int = 0, core: str | os.PathLike | None = None
     ) -> list[np.ndarray]:
         """Returns the tiles of one run in each level; see `LevelDomain.ways`. Ticks outside of the level are left out.
 
         The searching agent has its middle budget. `direction` has no meaning.
         """
-        characters, ops = t.to_characters(np.asarray(levels, np.uint8)), ops or simulator.CORE
+        characters, core = t.to_characters(np.asarray(levels, np.uint8)), core or simulator.CORE
         if agent == A_STAR:
             budgets = np.full((len(characters), 1), BUDGETS[len(BUDGETS) // 2])
-            buttons = simulator.play(characters, budgets, ops=ops).buttons_of_first_runs()
-            runs = [simulator.replay(level, own, ops=ops) for level, own in zip(characters, buttons, strict=True)]
+            buttons = simulator.play(characters, budgets, core=core).buttons_of_first_runs()
+            runs = [simulator.replay(level, own, core=core) for level, own in zip(characters, buttons, strict=True)]
         else:
             runner = read_runner(agent)
-            runs = [run_through(runner, level, ops=ops)[1] for level in characters]
+            runs = [run_through(runner, level, core=core)[1] for level in characters]
         return [simulator.tiles_of_feet(run.position) for run in runs]

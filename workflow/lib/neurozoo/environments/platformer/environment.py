@@ -44,7 +44,7 @@ class PlatformerEnvironment(gymnasium.Env):
         *,
         levels: str | os.PathLike | None = None,
         obs_type: Literal["vector", "pixels"] = "vector",
-        ops: str | os.PathLike = CORE,
+        core: str | os.PathLike = CORE,
         render_mode: Literal["rgb_array", "ansi"] | None = None,
     ):
         """Makes the environment.
@@ -53,7 +53,7 @@ class PlatformerEnvironment(gymnasium.Env):
             levels: A level as a text file; or the `archive.npz` of a run, of which each episode draws an elite. None
                 draws a new level for each episode, as those that a generator learns from; some cannot be won.
             obs_type: `vector`, or `pixels` for networks with convolutions.
-            ops: The op library.
+            core: The native core.
             render_mode: What `render` returns: `rgb_array`, (256, 256, 3), the screen; `ansi`, the level; or None.
 
         Raises:
@@ -66,7 +66,7 @@ class PlatformerEnvironment(gymnasium.Env):
                 raise unknown_name(kind, str(choice), choices)
         self.render_mode = render_mode
         self._levels = None if levels is None else _read_levels(Path(levels))
-        self._ops = ops
+        self._core = core
         self.action_space = spaces.Discrete(len(ACTIONS))
         self._shows_pixels = obs_type == "pixels"
         if self._shows_pixels:
@@ -81,7 +81,7 @@ class PlatformerEnvironment(gymnasium.Env):
             self._level = without_wrong_ends(draw_windows(self.np_random, 1))[0]
         else:
             self._level = self._levels[self.np_random.integers(len(self._levels))]
-        self.game = PlatformerGame(self._level, ops=self._ops)
+        self.game = PlatformerGame(self._level, core=self._core)
         self._buttons = 0
         return self._observe(), {**self._info(), "level": to_text(self._level)}
 

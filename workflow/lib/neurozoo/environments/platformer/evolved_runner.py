@@ -35,25 +35,25 @@ def read_runner(path: str | os.PathLike) -> Runner:
         raise NeurozooError(f"{path} is no agent for platform levels: {error}") from error
 
 
-def run_through(runner: Runner, level: np.ndarray, *, ops: str | os.PathLike = CORE) -> tuple[np.ndarray, Replay]:
+def run_through(runner: Runner, level: np.ndarray, *, core: str | os.PathLike = CORE) -> tuple[np.ndarray, Replay]:
     """Lets an evolved agent play a level (uint8, shape (16, 56), characters) once; it would do the same again.
 
     Returns:
         Its decisions, uint8, shape (ticks,), and the game tick by tick.
     """
     buttons, codes = np.zeros(0, np.uint8), list(ACTIONS.values())
-    now = replay(level, buttons, newest_only=True, ops=ops)
+    now = replay(level, buttons, newest_only=True, core=core)
     while now.status[-1] == RUNNING:
         sensed = look_around(now, holds_jump=bool(len(buttons) and buttons[-1] & JUMP))
         held = codes[int(runner(sensed).argmax())]
         buttons = np.append(buttons, np.full(TICKS_PER_STEP, held, np.uint8))
-        now = replay(level, buttons, newest_only=True, ops=ops)
-    return buttons[: now.tick[-1]], replay(level, buttons, ops=ops)
+        now = replay(level, buttons, newest_only=True, core=core)
+    return buttons[: now.tick[-1]], replay(level, buttons, core=core)
 
 
-def play_with(runner: Runner, levels: np.ndarray, *, ops: str | os.PathLike = CORE) -> Games:
+def play_with(runner: Runner, levels: np.ndarray, *, core: str | os.PathLike = CORE) -> Games:
     """Lets an evolved agent play levels (uint8, shape (levels, 16, 56), characters), once each."""
-    runs = [run_through(runner, level, ops=ops) for level in levels]
+    runs = [run_through(runner, level, core=core) for level in levels]
     ticks = [game for _, game in runs]
     length = np.array([[len(buttons)] for buttons, _ in runs], np.int32)
     return Games(

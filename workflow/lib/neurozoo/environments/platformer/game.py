@@ -17,11 +17,11 @@ class PlatformerGame:
     `level` is uint8, shape (16, 56), numbers of tiles; `now` is the newest tick, and `finish_column` where it is won.
 
     Raises:
-        NeurozooError: The op library is missing or does not fit.
+        NeurozooError: The native core is missing or does not fit.
     """
 
-    def __init__(self, level: np.ndarray, *, ops: str | os.PathLike = CORE) -> None:
-        self._level, self._ops = np.asarray(level, np.uint8), ops
+    def __init__(self, level: np.ndarray, *, core: str | os.PathLike = CORE) -> None:
+        self._level, self._core = np.asarray(level, np.uint8), core
         self._characters = to_characters(self._level)
         self.finish_column = ends_of(self._level)[1]
         self._buttons: list[int] = []
@@ -69,4 +69,4 @@ class PlatformerGame:
         return np.ascontiguousarray(self.picture()[:, left : left + 256])
 
     def _replay(self, *, newest_only: bool) -> Replay:
-        return replay(self._characters, np.array(self._buttons, np.uint8), newest_only=newest_only, ops=self._ops)
+        return replay(self._characters, np.array(self._buttons, np.uint8), newest_only=newest_only, core=self._core)

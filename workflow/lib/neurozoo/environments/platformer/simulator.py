@@ -83,20 +83,20 @@ class Replay:
     tick: np.ndarray  # decisions before; 0 is the start
 
 
-def play(levels: np.ndarray, budgets: np.ndarray, *, threads: int = 1, ops: str | os.PathLike = CORE) -> Games:
+def play(levels: np.ndarray, budgets: np.ndarray, *, threads: int = 1, core: str | os.PathLike = CORE) -> Games:
     """Lets the agent play levels. Level and budget decide a game; the number of threads changes nothing.
 
     Args:
         levels: uint8, shape (levels, 16, 56), characters.
         budgets: int32, shape (levels, runs): nodes that the agent may take from its open list per tick.
         threads: How many play at once.
-        ops: The op library.
+        core: The native core.
 
     Raises:
         NeurozooError: A level has another size or an unknown character, a budget is below 1, or the library is missing
             or does not fit.
     """
-    return Games(*load_core(ops).play_platformer(levels=levels, budgets=budgets, num_threads=threads))
+    return Games(*load_core(core).play_platformer(levels=levels, budgets=budgets, num_threads=threads))
 
 
 def replay(
@@ -105,7 +105,7 @@ def replay(
     *,
     power: int = 0,
     newest_only: bool = False,
-    ops: str | os.PathLike = CORE,
+    core: str | os.PathLike = CORE,
 ) -> Replay:
     """Plays decisions, as many as fit before the game ends.
 
@@ -114,12 +114,12 @@ def replay(
         buttons: uint8, shape (decisions,).
         power: Of the runner at the start: 0 small, 1 large, 2 throws fire.
         newest_only: Whether to return the last tick only, which is faster.
-        ops: The op library.
+        core: The native core.
 
     Raises:
         NeurozooError: See `play`.
     """
-    runner, state, counts, sprites, tiles, completion = load_core(ops).replay_platformer(
+    runner, state, counts, sprites, tiles, completion = load_core(core).replay_platformer(
         level=level, buttons=buttons, power=power, newest_only=newest_only
     )
     records = sprites.view(SPRITE).reshape(-1)

@@ -1,12 +1,12 @@
-"""Runs `neurozoo.native.build.build_native_op`."""
+"""Runs `neurozoo.native.build.build_native`."""
 
 from pathlib import Path
 
 from neurozoo.errors import plain_errors
-from neurozoo.native.build import build_native_op
+from neurozoo.native.build import build_native
 
 with plain_errors(snakemake.log[0]):
-    build_native_op(
+    build_native(
         snakemake.input.source,
         Path(snakemake.output.core).parent,
         build_dir=Path(snakemake.output.core).parent / "build",
