@@ -81,7 +81,7 @@ def experiment_on(core, cluster_folder, noise_folder) -> Iterator[Callable[..., 
     made: list[Experiment] = []
 
     def make(cluster: GridEngine | Slurm, profile: str, **options: int) -> Experiment:
-        folder = Path(tempfile.mkdtemp(prefix="project-", dir=cluster_folder))
+        folder = Path(tempfile.mkdtemp(prefix="project {a} [1]%d-", dir=cluster_folder))
         made.append(Experiment(cluster, profile, folder, noise=noise_folder, **options))
         return made[-1]
 

@@ -14,12 +14,12 @@ FIRST = "rule_train_wildcards_ga_frostbite_small_1"
 
 def submitted(experiment) -> list[str]:
     """Returns the rules of all jobs that this Snakemake submitted."""
-    return sorted(re.findall(r"has been submitted with SLURM jobid \d+ \(log: \S*/rule_(\w+)/", experiment.said))
+    return sorted(re.findall(r"has been submitted with SLURM jobid \d+ \(log: .*/rule_(\w+)/", experiment.said))
 
 
 def job_logs(experiment) -> str:
     """Returns what the failed trainings printed, from the files that Snakemake names."""
-    logs = set(re.findall(r"log: .* (\S+/rule_train/\S+\.log) \(check log file", experiment.said))
+    logs = set(re.findall(r"log: .*, (/.*/rule_train/\S+\.log) \(check log file", experiment.said))
     return "".join(Path(log).read_text() for log in logs).lower()
 
 
