@@ -16,7 +16,7 @@ from neurozoo.plan import changes
 from neurozoo.plan.changes import changed_settings, outlook, runs_to_train, unseen_changes
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.planned_runs import PlannedRun, planned_runs, run_settings
-from neurozoo.plan.snakemake_records import is_recorded
+from neurozoo.plan.snakemake_records import record_of
 
 PLACES = [
     *(("pong", model) for model in ("small", "small_layer_norm", "impala_shallow")),
@@ -144,7 +144,7 @@ def test_results_of_other_settings_that_snakemake_does_not_know_are_told(tmp_pat
 def test_results_of_a_network_that_was_edited_since_are_told_although_snakemake_knows_them(tmp_path, monkeypatch):
     one = {"algo": "ga", "preset": "uber2018", "games": ["pong"], "models": ["small"], "runs": 2}
     config = check_config({"experiments": {"one": one}, "pathvars": {"results": str(tmp_path)}})
-    monkeypatch.setattr(changes, "is_recorded", lambda *_: True)
+    monkeypatch.setattr(changes, "record_of", lambda *_: {"endtime": 0})
     for run in planned_runs(config):
         folder = tmp_path / "runs" / run.name
         folder.mkdir(parents=True)
@@ -170,8 +170,6 @@ def test_files_that_snakemake_made_are_recorded(tmp_path):
     words = [sys.executable, "-m", "snakemake", "--cores", "1", "--directory", str(tmp_path)]
     subprocess.run([*words, "-s", str(tmp_path / "Snakefile"), "known.txt"], check=True, capture_output=True)
     (tmp_path / "unknown.txt").touch()
-    known = [
-        is_recorded(name, tmp_path / ".snakemake")
-        for name in ("known.txt", f"{'a' * 150}/{'b' * 150}.txt", "unknown.txt")
-    ]
-    assert known == [True, True, False]
+    long = f"{'a' * 150}/{'b' * 150}.txt"
+    known = [record_of(name, tmp_path / ".snakemake").get("endtime") for name in ("known.txt", long, "unknown.txt")]
+    assert known == [(tmp_path / "known.txt").stat().st_mtime, (tmp_path / long).stat().st_mtime, None]

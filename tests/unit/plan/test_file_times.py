@@ -19,7 +19,6 @@ from neurozoo.plan.file_times import (
     set_to_now,
 )
 from neurozoo.plan.planned_runs import PlannedRun
-from neurozoo.plan.snakemake_records import _place_of
 
 RUN = PlannedRun("ga", "pong", "small", 1)
 HOUR = 3600 * 10**9  # nanoseconds
@@ -138,19 +137,16 @@ def test_files_that_only_copying_has_made_older_than_their_inputs_are_found(copy
     assert about_copies([]) == ""
 
 
-def record(path, **facts):
-    place = _place_of(path, ".snakemake")
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(json.dumps(facts))
-
-
-def test_what_snakemake_made_here_is_left_to_it(copy):
-    result = copy / "checkpoint.npz"
-    record(result, endtime=result.stat().st_mtime)
+def test_what_snakemake_made_here_is_left_to_it(copy, monkeypatch):
+    result, movie = copy / "checkpoint.npz", str(copy / "activation.mp4")
+    records = {
+        result: {"endtime": result.stat().st_mtime},
+        movie: {"input_checksums": {str(copy / "rollout.npz"): "sha256:..."}},
+    }
+    monkeypatch.setattr(file_times, "record_of", lambda file: records.get(file, {}))
     assert copied_runs(copy.parents[4], [RUN]) == []
     os.utime(result, (0, 0))  # copied together with .snakemake
     assert copied_runs(copy.parents[4], [RUN]) == [copy]
-    record(copy / "activation.mp4", input_checksums={str(copy / "rollout.npz"): "sha256:..."})
     assert older_than_inputs(RULES, [copy]) == ["results/tables/scores.csv"]  # the other is compared by content
 
 
@@ -167,5 +163,5 @@ def test_copies_that_do_not_belong_together_are_not_kept(tmp_path):
     write(tmp_path / "frozen/model.json", text=json.dumps({"scores": scores}))
     check_copies([tmp_path])
     write(tmp_path / "frozen/model.json", text=json.dumps({"scores": scores | {"frames": 300}}))
-    with pytest.raises(NeurozooError, match=r"model.json is of another result than .*result.json, so --touch would"):
+    with pytest.raises(NeurozooError, match=r"frozen is the agent after 300 frames, but .* reached 400.*With --touch"):
         check_copies([tmp_path])

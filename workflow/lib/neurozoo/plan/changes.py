@@ -13,7 +13,7 @@ from neurozoo.files import read_json
 from neurozoo.networks.catalogue import architecture_digest
 from neurozoo.plan.planned_runs import PlannedRun, run_settings, settings_of_run
 from neurozoo.plan.products import result_file
-from neurozoo.plan.snakemake_records import is_recorded
+from neurozoo.plan.snakemake_records import record_of
 from neurozoo.records.format import check_format
 from neurozoo.records.run_config import ARCHITECTURE, config_of_run, read_architecture, read_run_settings
 
@@ -119,7 +119,7 @@ def unseen_changes(config: Mapping, runs: Iterable[PlannedRun], *, folder: str |
         with contextlib.suppress(NeurozooError):  # a damaged file, about which others complain
             file = config_of_run(result.parent)
             changes = changed_network(read_architecture(file), run.model)
-            if not is_recorded(result, folder):
+            if not record_of(result, folder):
                 changes += changed_settings(config, read_run_settings(file), **asdict(run))
             if changes:
                 found[result] = f"{run.name}: {in_words(changes)}"

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from neurozoo.agents.frozen import outdated
 from neurozoo.errors import NeurozooError, explained
-from neurozoo.files import read_json, sha256_of
+from neurozoo.files import sha256_of
 from neurozoo.files.times import set_time, time_in
 from neurozoo.folders import find, walk
 from neurozoo.plan.planned_runs import PlannedRun
@@ -21,7 +22,6 @@ from neurozoo.records.run_result import FILE, FILES, read_run_result
 from neurozoo.text import duration_text
 
 _SHRINKING = 1_000_000  # of the distances between times from the future: a day becomes 86 ms
-_FROZEN = Path("frozen", "model.json")
 
 
 def files_from_the_future(results: Path, others: Iterable[Path]) -> dict[str, int]:
@@ -156,10 +156,5 @@ def check_copies(run_dirs: Iterable[Path]) -> None:
                     f"{folder / name} is not the file that {FILE} beside it describes, so --touch would mix two runs. "
                     "Copy the folder again, or leave --touch out."
                 )
-        if (folder / _FROZEN).exists():
-            scores = read_json(folder / _FROZEN, "Freeze the run again.").get("scores", {})
-            if any(result.get(name) != score for name, score in scores.items()):
-                raise NeurozooError(
-                    f"{folder / _FROZEN} is of another result than {folder / FILE}, so --touch would mix two agents. "
-                    "Leave --touch out: what was made of the other result is made again."
-                )
+        if said := outdated(folder):
+            raise NeurozooError(f"{said}. With --touch, Snakemake would take both for one agent: leave it out.")
