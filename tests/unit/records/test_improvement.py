@@ -32,10 +32,40 @@ def test_each_pair_has_a_row_per_shared_game_and_one_over_them(tmp_path):
     assert found[["frames", "other_frames"]].to_numpy().tolist() == [[1000, 1000], [1000, 500], [1000, 500]]
 
 
-def test_a_single_run_leaves_the_interval_empty(tmp_path):
-    found = table(tmp_path, run_of(1), run_of(3, run=2), run_of(2, algo="es"))
-    assert found[["probability_low", "probability_high"]].isna().all(axis=None)
+def test_fewer_than_five_runs_leave_interval_and_p_empty(tmp_path):
+    runs = [run_of(score, algo=algo, run=score) for algo, count in (("ga", 5), ("es", 4)) for score in range(1, count)]
+    assert table(tmp_path, *runs)[["probability_low", "probability_high", "p", "p_holm"]].isna().all(axis=None)
     assert "nan" not in (tmp_path / "comparison.csv").read_text()
+
+
+def test_p_is_corrected_for_all_pairs_and_certainty_has_no_interval(tmp_path):
+    runs = [
+        run_of(score + 10 * shift, algo=algo, run=score)
+        for algo, shift in (("ga", 2), ("es", 1), ("rs", 0))
+        for score in range(1, 6)
+    ]
+    found = table(tmp_path, *runs)
+    of_game = found[found["game"] == "pong"]
+    assert of_game["p"].to_numpy() == pytest.approx([2 / 252] * 3)
+    assert of_game["p_holm"].to_numpy() == pytest.approx([6 / 252] * 3)
+    assert (found["probability"] == 1).all()
+    assert found["probability_low"].isna().all()
+    assert found.loc[found["game"] == "all", "p"].isna().all()
+
+
+def test_games_won_to_nil_by_chance_are_a_lottery_and_in_no_pooled_row(tmp_path):
+    # Two of ten games 21:0, the others 0:21, is -12.6; -3.2 is no such mean.
+    runs = [run_of(score, algo="ga", run=run, test_episodes=10) for run, score in enumerate((-12.6, -4.2, -21), 1)]
+    runs += [
+        run_of(score, algo="dqn", run=run, test_episodes=10) for run, score in enumerate((-4.2, -3.2, 0.6, -19), 1)
+    ]
+    runs += [run_of(7, algo=algo, game="skiing") for algo in ("ga", "dqn")]
+    found = table(tmp_path, *runs).set_index("game")
+    assert found.loc["all", "games"] == 1
+    assert found.loc["all", "probability"] == 0.5
+    assert found.loc["all", "left_out"] == "Left out in pong: a lottery."
+    fair = table(tmp_path, *(run | {"test_score": run["test_score"] + 0.1} for run in runs)).set_index("game")
+    assert fair.loc["all", "games"] == 2
 
 
 def test_the_interval_is_that_of_a_plain_bootstrap(tmp_path):

@@ -5,12 +5,14 @@ import pytest
 from neurozoo.records.statistics import (
     AGGREGATES,
     bootstrap_intervals,
+    holm_corrected,
     interquartile_mean,
     mean_over_games,
     median_over_games,
     optimality_gap,
     performance_profile,
     probability_of_improvement,
+    rank_test,
 )
 from scipy.stats import mannwhitneyu, trim_mean
 
@@ -64,7 +66,7 @@ def test_the_probability_of_improvement_is_mann_whitney_s_u():
 
 def test_intervals_are_those_of_a_plain_bootstrap():
     generator = np.random.default_rng(5)
-    scores = [generator.normal(size=6), generator.normal(2, 3, size=4)]
+    scores = [generator.normal(size=6), generator.normal(2, 3, size=5)]
     thresholds = np.array([-1.0, 0.5, 2.0])
     statistics = {**AGGREGATES, "profile": lambda games: performance_profile(games, thresholds)}
     found = bootstrap_intervals(scores, statistics, replications=20_000)
@@ -73,11 +75,11 @@ def test_intervals_are_those_of_a_plain_bootstrap():
         resample = [[game[generator.integers(len(game))] for _ in game] for game in scores]
         pooled = sorted(value for game in resample for value in game)
         means = sorted(sum(game) / len(game) for game in resample)
-        plain["iqm"].append(sum(pooled[2:8]) / 6)
+        plain["iqm"].append(sum(pooled[2:9]) / 7)
         plain["median"].append(sum(means) / 2)
         plain["mean"].append(sum(means) / 2)
-        plain["optimality_gap"].append(1 - sum(min(value, 1) for value in pooled) / 10)
-        plain["profile"].append([sum(value > threshold for value in pooled) / 10 for threshold in thresholds])
+        plain["optimality_gap"].append(1 - sum(min(value, 1) for value in pooled) / 11)
+        plain["profile"].append([sum(value > threshold for value in pooled) / 11 for threshold in thresholds])
     for name, values in plain.items():
         expected = np.percentile(values, [2.5, 97.5], axis=0)
         # The ends of 3,000 resamples vary by some hundredths of these scores; those of a profile by a run.
@@ -85,26 +87,32 @@ def test_intervals_are_those_of_a_plain_bootstrap():
 
 
 def test_intervals_are_the_percentiles_of_all_possible_resamples():
-    # Each game's resamples, all of them: 0+0, 0+2, 2+0, 2+2 and 10+10, 10+20, 20+10, 20+20.
-    means = [
-        np.mean([np.mean(first), np.mean(second)])
-        for first in itertools.product([0, 2], repeat=2)
-        for second in itertools.product([10, 20], repeat=2)
-    ]
-    # The 16 means are 5 to 11; 1/16 of them is 5 and 1/16 is 11, so the ends of the 80 % interval lie next to these.
-    expected = np.quantile(np.repeat(means, 10_000), [0.1, 0.9])
+    means = [np.mean(resample) for resample in itertools.product([0, 2, 10, 20, 50], repeat=5)]
+    expected = np.quantile(np.repeat(means, 10), [0.1, 0.9])
     found = bootstrap_intervals(
-        games([0, 2], [10, 20]), {"mean": mean_over_games}, replications=20_000, confidence=0.8
+        games([0, 2, 10, 20, 50]), {"mean": mean_over_games}, replications=20_000, confidence=0.8
     )["mean"]
-    assert found == pytest.approx(tuple(expected), abs=1e-9)
-    whole = bootstrap_intervals(
-        games([0, 2], [10, 20]), {"mean": mean_over_games}, replications=20_000, confidence=0.95
-    )["mean"]
-    assert whole == (5, 11)
+    assert found == pytest.approx(tuple(expected), abs=0.41)  # means are steps of 0.4
+
+
+def test_the_rank_test_is_exact_and_needs_five_runs():
+    low, high = np.arange(5.0), np.arange(5.0, 10.0)
+    assert rank_test(low, high) == pytest.approx(2 / 252)  # of 252 ways to divide ten runs, two are as extreme
+    # With four ties: as extreme as 0 0 0 0 0 against 0 0 0 1 1 is every division that has both ones on one side.
+    assert rank_test(np.zeros(5), np.array([0.0, 0, 0, 1, 1])) == pytest.approx(2 * 56 / 252)
+    assert rank_test(low, low + 0.5) == mannwhitneyu(low, low + 0.5, method="exact").pvalue
+    assert np.isnan(rank_test(low[:4], high))
+
+
+def test_holm_multiplies_the_smallest_p_by_all_tests_and_never_falls():
+    # 0.01 x 4, 0.011 x 3 (but not below 0.04), 0.03 x 2, 0.9 x 1; NaN is no test.
+    found = holm_corrected(np.array([0.9, np.nan, 0.01, 0.03, 0.011]))
+    assert found == pytest.approx([0.9, np.nan, 0.04, 0.06, 0.04], nan_ok=True)
+    assert holm_corrected(np.array([0.7, 0.8])).tolist() == [1, 1]
 
 
 def test_runs_are_never_drawn_across_games():
-    low, high = bootstrap_intervals(games([1, 1, 1], [5, 5]), {"mean": mean_over_games}, replications=500)["mean"]
+    low, high = bootstrap_intervals(games([1] * 6, [5] * 5), {"mean": mean_over_games}, replications=500)["mean"]
     assert (low, high) == (3, 3)
 
 
@@ -114,14 +122,14 @@ def test_the_spread_of_the_mean_is_that_of_theory():
     assert (high - low) / 2 == pytest.approx(1.96 * scores.std() / np.sqrt(200), rel=0.03)  # 20,000 draws: about 1 %
 
 
-def test_a_game_with_a_single_run_leaves_the_interval_unknown():
-    intervals = bootstrap_intervals(games([1, 2], [3]), AGGREGATES, replications=10)
+def test_a_game_with_four_runs_leaves_the_interval_unknown():
+    intervals = bootstrap_intervals(games([1, 2, 3, 4, 5], [3, 4, 5, 6]), AGGREGATES, replications=10)
     assert np.isnan([end for interval in intervals.values() for end in interval]).all()
 
 
 def test_the_same_seed_gives_the_same_interval():
     def interval(seed):
-        return bootstrap_intervals(games([1, 2, 4, 9], [3, 5, 7]), AGGREGATES, replications=300, seed=seed)
+        return bootstrap_intervals(games([1, 2, 4, 9, 8], [3, 5, 7, 1, 2]), AGGREGATES, replications=300, seed=seed)
 
     assert interval(4) == interval(4)
     assert interval(4) != interval(5)
@@ -138,7 +146,9 @@ def test_all_statistics_of_resamples_equal_those_of_each_resample_alone():
 
 
 def test_a_curve_is_resampled_as_whole_runs():
-    curve = np.array([[1.0, 2.0, 6.0], [10.0, 20.0, 60.0]])  # (points, runs); the second point is ten times the first
+    curve = np.array(
+        [[1.0, 2.0, 6.0, 3.0, 9.0], [10.0, 20.0, 60.0, 30.0, 90.0]]
+    )  # (points, runs); the second point is ten times the first
     low, high = bootstrap_intervals([curve], {"mean": mean_over_games}, replications=200)["mean"]
     assert low.shape == (2,)
     assert (low[1], high[1]) == pytest.approx((10 * low[0], 10 * high[0]))

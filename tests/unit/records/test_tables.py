@@ -210,15 +210,12 @@ def test_the_final_score_is_the_last_that_was_tested():
 
 def test_a_games_row_has_mean_median_and_human_normalised_mean(tmp_path):
     random, human = reference_scores()["frostbite"]
-    table = scores(tmp_path, reports(0, 100), reports(200, run=2), reports(600, run=3), replications=5000)
+    table = scores(tmp_path, reports(0, 100), reports(200, run=2), reports(600, run=3))
     row = table.loc["frostbite"]
     assert (row["runs"], row["games"], row["frames"]) == (3, 1, 1000)  # frames of the shortest run
     assert np.isnan(row["episodes"])  # these logs do not say
     assert (row["score_mean"], row["score_median"], row["score_iqm"]) == (300, 200, 300)
     assert row["human_normalised_mean"] == pytest.approx((300 - random) / (human - random), rel=1e-7)
-    # Of the 27 resamples one is all 100 and one all 600, each more than 2.5 %.
-    assert (row["score_mean_low"], row["score_mean_high"]) == (100, 600)
-    assert row["human_normalised_mean_low"] == pytest.approx((100 - random) / (human - random), rel=1e-7)
 
 
 def test_the_row_over_all_games_pools_human_normalised_scores(tmp_path):
@@ -237,7 +234,6 @@ def test_the_row_over_all_games_pools_human_normalised_scores(tmp_path):
     assert row["human_normalised_mean"] == pytest.approx((3.6 / 4 - 6.1 / 4) / 2)
     assert row["human_normalised_median"] == pytest.approx((3.6 / 4 - 6.1 / 4) / 2)
     assert row["human_normalised_optimality_gap"] == pytest.approx(1 - (1.6 - 6.1) / 8)
-    assert row["human_normalised_iqm_low"] <= 0.25 <= row["human_normalised_iqm_high"]
     assert np.isnan(row["score_mean"])  # points of different games have no mean
 
 
@@ -249,8 +245,10 @@ def test_a_game_without_human_score_has_points_only_and_stays_out_of_the_aggrega
     assert "all" not in scores(tmp_path, reports(5, game="hard_maze")).index
 
 
-def test_unequal_numbers_of_runs_work_and_a_single_run_has_no_interval(tmp_path):
-    table = scores(tmp_path, reports(5, game="pong"), reports(7, game="pong", run=2), reports(7))
+def test_unequal_numbers_of_runs_work_and_four_runs_have_no_interval(tmp_path):
+    pong = [reports(score, game="pong", run=score) for score in range(1, 6)]
+    table = scores(tmp_path, *pong, *(reports(score, run=score) for score in range(1, 5)))
+    assert table.loc["frostbite", "run_scores"] == "1:1 2:2 3:3 4:4"
     assert not np.isnan(table.loc["pong", "score_mean_low"])
     assert np.isnan(table.loc["frostbite", "score_mean_low"])
     assert np.isnan(table.loc["all", "human_normalised_iqm_low"])
@@ -328,7 +326,7 @@ def test_the_table_has_the_same_bytes_for_the_same_seed_and_others_for_another(t
 
 
 def test_one_games_interval_does_not_depend_on_which_other_games_there_are(tmp_path):
-    pong = [reports(score, game="pong", run=run) for run, score in enumerate((1, 5, 9, 20), start=1)]
+    pong = [reports(score, game="pong", run=run) for run, score in enumerate((1, 5, 9, 20, 11), start=1)]
     alone = scores(tmp_path, *pong).loc["pong", "score_mean_high"]
     assert scores(tmp_path, reports(1), reports(2, run=2), *pong).loc["pong", "score_mean_high"] == alone
 

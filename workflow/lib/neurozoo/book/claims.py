@@ -33,6 +33,13 @@ class Published(Section):
     source: Text = Field(description="Write who published it and where: a paper with its table, or a repository.")
 
 
+class KnownMean(Section):
+    """A mean of more runs than a record has."""
+
+    value: Number = Field(description="The mean.")
+    runs: Whole = Field(ge=1, description="The number of its runs.")
+
+
 class Earlier(Section):
     """A result from before records were kept."""
 
@@ -63,6 +70,9 @@ class Claim(Section):
     shows: Annotated[list[Kind], Field(min_length=1)] = Field(description="What is shown, the most important first.")
     statistic: Literal["mean", "median"] = Field(default="mean", description="Statistic of the runs' test scores.")
     baseline: str = Field(default="", description="The search to whose QD score others are related.")
+    baseline_score: KnownMean | None = Field(
+        default=None, description="The QD score of the baseline, if more runs of it are known than the record has."
+    )
     highest: Number | None = Field(default=None, description="The highest possible test score, if scores need it.")
     reaches: Number | None = Field(default=None, description="A test score; the runs that reach it are counted.")
     fields_: list[Text] = Field(default=[], alias="fields", description="Fields of the log shown for every run.")

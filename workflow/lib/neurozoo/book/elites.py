@@ -12,7 +12,7 @@ from neurozoo.book.formatting import NOTHING, RESTORE, ResultTable, score_text, 
 from neurozoo.book.record import Record
 from neurozoo.environments.game_titles import game_title
 from neurozoo.environments.games import reference_scores
-from neurozoo.figures.style import ENOUGH_RUNS, number_range
+from neurozoo.figures.style import number_range
 from neurozoo.records.csv_tables import read_csv_table
 from neurozoo.records.statistics import bootstrap_intervals
 
@@ -89,9 +89,15 @@ def elite_table(elites: pd.DataFrame) -> ResultTable:
         rows.append((f"all{after}", str(count), "", "", "", of_group))
     left_out = "; ".join(source for source in sources if source not in counted)
     title = "Reported and tested scores of elites" + (f", all of them without {left_out}" if left_out else "")
-    head = ("of", "runs", "reported, mean", "tested, mean", "reported above tested [95 %]", "share of tested [95 %]")
-    is_narrow = any(1 < len(runs) < ENOUGH_RUNS for runs in sources.values())
-    return ResultTable(title, head, rows, brief, is_narrow=is_narrow)
+    head = (
+        "of",
+        "runs",
+        "reported, mean",
+        "tested, mean",
+        "reported above tested [95 %] or (runs)",
+        "share of tested [95 %]",
+    )
+    return ResultTable(title, head, rows, brief)
 
 
 def _source(game: str, algo: str, model: str, variant: str = "") -> str:
@@ -117,7 +123,7 @@ def _points_text(runs: pd.DataFrame) -> str:
     """Words by how many points the reported scores of a source are above the tested ones."""
     above = (runs["reported"] - runs["tested"]).to_numpy(float)
     low, high = bootstrap_intervals([above], {"": lambda drawn: drawn[0].mean(axis=-1)})[""]
-    return with_interval(float(above.mean()), float(low), float(high))
+    return with_interval(float(above.mean()), float(low), float(high), runs=list(above))
 
 
 def _share_text(sources: Sequence[pd.DataFrame]) -> str:

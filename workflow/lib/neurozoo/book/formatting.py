@@ -9,6 +9,7 @@ import pandas as pd
 
 from neurozoo.book.record import Record
 from neurozoo.records.comparability import LABEL, PLAYED, VARIANT, with_names
+from neurozoo.records.statistics import ENOUGH_RUNS
 from neurozoo.text import number_label
 
 NOTHING = "–"  # in a cell of a table
@@ -25,7 +26,7 @@ class ResultTable:
     brief: list[str]  # the most important values, a few words each, for the list of all claims
     how: str = ""  # how they were measured, briefly, if no record says it
     heading: str = ""  # stands above the brief in the list, where a claim has several kinds of results
-    is_narrow: bool = False  # whether an interval comes from fewer than five runs
+    note: str = ""  # what a reader has to know of it, in sentences
 
 
 def score_text(value: float | None) -> str:
@@ -35,9 +36,20 @@ def score_text(value: float | None) -> str:
     return number_label(value)
 
 
-def with_interval(value: float, low: float | None, high: float | None) -> str:
-    """Formats a statistic with its interval, such as `4,212 [3,900, 4,500]`; without one if there is a single run."""
-    if low is None or high is None or not np.isfinite([low, high]).all():
+def with_interval(value: float, low: float, high: float, *, runs: Sequence[float] | int) -> str:
+    """Formats a statistic with its interval, such as `4,212 [3,900, 4,500]`.
+
+    An interval needs `ENOUGH_RUNS`; of fewer, the text has the runs, such as `405 (241, 266, 707)`. Ends that are alike
+    are no interval either. `runs` are the values behind the statistic, or only their number.
+    """
+    count = runs if isinstance(runs, int) else len(runs)
+    if count == 1:
+        return f"{score_text(value)} (one run)"
+    if count < ENOUGH_RUNS:
+        return (
+            score_text(value) if isinstance(runs, int) else f"{score_text(value)} ({', '.join(map(score_text, runs))})"
+        )
+    if not np.isfinite([low, high]).all() or score_text(low) == score_text(high):
         return score_text(value)
     return f"{score_text(value)} [{score_text(low)}, {score_text(high)}]"
 

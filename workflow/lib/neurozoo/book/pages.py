@@ -14,7 +14,7 @@ from neurozoo.book.formatting import NOTHING, ResultTable, machine_text, score_t
 from neurozoo.book.record import FIGURE, HOURS_FIGURE, Record, RecordedRun, read_record
 from neurozoo.book.result_tables import cost_table, earlier_table, speed_table, tables_of_record
 from neurozoo.environments.game_titles import game_title
-from neurozoo.figures.style import TOO_FEW_RUNS, number_range, si_label
+from neurozoo.figures.style import number_range, si_label
 from neurozoo.files import read_text, write_text
 from neurozoo.plan.planned_runs import labels_of_runs
 from neurozoo.text import duration_text, markdown_table
@@ -36,9 +36,9 @@ python -m neurozoo book
 ```
 
 Scores are test scores, from episodes that selected nothing; where nothing is random, as in the hard maze, these are the
-same episodes again. Intervals are 95 % bootstrap intervals over runs. A single run has none, and those of fewer than
-five runs are too narrow ([statistics](../statistics.md)). Published values have the protocol of their source, so
-compare orders and ratios first. A result is marked if runs are missing or unfinished, or come from another release or
+same episodes again. Intervals are 95 % bootstrap intervals over five or more runs; of fewer, the runs are listed
+([statistics](../statistics.md)). Published values have the protocol of their source, so
+compare orders, not ratios. A result is marked if runs are missing or unfinished, or come from another release or
 from other settings than its configuration has now. The table of runs has each commit. `docs/results/book.yaml` has the
 claims.
 
@@ -278,9 +278,8 @@ def _results(entry: Entry) -> list[str]:
         parts.append("There is nothing to compare yet; the runs are below.\n")
     for table in entry.tables:
         title = f"{table.title} ({table.how})" if table.how else table.title
-        parts += [f"{title}:\n", _table(table.head, table.rows)]
-    if any(table.is_narrow for table in entry.tables):
-        parts.append(f"{TOO_FEW_RUNS}\n")
+        parts += [f"{title}:\n", _table(table.head, table.rows)] if table.rows else []
+    parts += [f"{note}\n" for note in dict.fromkeys(table.note for table in entry.tables) if note]
     if (count := _reached(entry)) is not None:
         parts.append(f"{count[0].upper()}{count[1:]}.\n")
     if entry.record is not None and FIGURE in entry.record.files:

@@ -18,15 +18,21 @@ from neurozoo.book.record import Record, RecordedRun
 from neurozoo.cloud.costs import DATE, SPEEDS, VCPUS_OF_CORE, core_hours, read_prices
 from neurozoo.environments.game_titles import game_title
 from neurozoo.errors import NeurozooError
-from neurozoo.figures.style import ENOUGH_RUNS, number_range, si_label
+from neurozoo.figures.style import number_range, si_label
 from neurozoo.files import read_json
 from neurozoo.records.comparability import SETTINGS, UNKNOWN
 from neurozoo.records.csv_tables import read_csv_table
-from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
+from neurozoo.records.statistics import ENOUGH_RUNS, bootstrap_intervals, mean_over_games
 from neurozoo.records.tables import ALL_GAMES
 
 BENCHMARK = Path("docs", "results", "benchmark.json")
 BILLION = 1_000_000_000  # frames
+LOTTERY = "a lottery"
+ABOUT_LOTTERIES = (
+    "A lottery: these means come from whole games that are won or lost without a single point for the other side. "
+    "Chance decides which, not play: the mean is luck, not learning. So it is no lead, and counts in no pooled row."
+)
+_BRACKETS = "[95 %] or (runs)"
 
 
 # ---- tables in a claim's folder
@@ -126,59 +132,73 @@ def read_scores(path: Path, claim: Claim, game: str = "", *, called: Mapping[tup
         path,
         numbers=("runs", "frames", name, f"{name}_low", f"{name}_high"),
         texts=("algo", "model", "protocol", "game"),
-        more_texts=("variant", "played"),
+        more_texts=("variant", "played", "run_scores", "lottery"),
         remedy=RESTORE,
     )
     table = table[table["game"] == game] if game else table[table["game"] != ALL_GAMES]
     has_several_games = table["game"].nunique() > 1
     of_highest = "" if claim.highest is None else f" of {score_text(claim.highest)}"
     rows = []
-    brief: list[tuple[str, float, str]] = []
+    brief: list[tuple[str, bool, float, str]] = []
     for row in table.sort_values("game", kind="stable").to_dict("records"):
         agent, title = _agent(row, "", called), game_title(row["game"])
-        score = with_interval(row[name], row[f"{name}_low"], row[f"{name}_high"])
+        runs = [float(run.split(":")[1]) for run in _text(row.get("run_scores")).split()] or int(row["runs"])
+        score = with_interval(row[name], row[f"{name}_low"], row[f"{name}_high"], runs=runs)
+        score += f", {LOTTERY}" if _text(row.get("lottery")) else ""
         counts = (_count(row["runs"]), _count(row.get("episodes")), si_label(row["frames"]))
         rows.append((agent, title, score, *counts, _text(row.get("played")) or row["protocol"]))
         place = f"{title}, {agent}" if has_several_games else agent
-        brief.append((row["game"], -row[name], f"{place}: {score}{of_highest}"))
-    statistic = f"test score, {claim.statistic} [95 %]"
+        # What leads by chance stands behind what plays.
+        brief.append((row["game"], bool(_text(row.get("lottery"))), -row[name], f"{place}: {score}{of_highest}"))
+    statistic = f"test score, {claim.statistic} {_BRACKETS}"
     head = ("agent", "game", statistic, "runs", "episodes of a test", "frames", "protocol")
-    is_narrow = _is_narrow(table["runs"], table[f"{name}_low"])
-    return ResultTable("Final test scores", head, rows, [words for _, _, words in sorted(brief)], is_narrow=is_narrow)
+    note = ABOUT_LOTTERIES if any(is_lottery for _, is_lottery, _, _ in brief) else ""
+    return ResultTable("Final test scores", head, rows, [words for *_, words in sorted(brief)], note=note)
 
 
 def read_comparison(path: Path, *, called: Mapping[tuple[str, str], str] = {}) -> ResultTable:
-    """Reads a table of `records.improvement.comparison_table`; pairs with a single run are only counted."""
+    """Reads a table of `records.improvement.comparison_table`; pairs with fewer than five runs are only counted."""
     table = read_csv_table(
         path,
-        numbers=("games", "probability", "probability_low", "probability_high", "runs", "other_runs"),
+        numbers=("games", "probability", "runs", "other_runs"),
+        more_numbers=("p_holm",),
         texts=("algo", "model", "other_algo", "other_model", "game"),
         more_texts=("variant", "other_variant", "left_out"),
         remedy=RESTORE,
     )
     rows, brief = [], []
-    single = 0  # pairs in a game of which one agent has a single run, which may be the best or the worst by chance
+    few = 0  # pairs in a game of which one agent has too few runs for a test
+    tested = 0
     for row in table.to_dict("records"):
         pair = [_agent(row, which, called) for which in ("", "other_")]
         if pd.isna(row["probability"]):
-            rows.append((*pair, "all games", _text(row.get("left_out")) or NOTHING, NOTHING))
+            rows.append((*pair, "all games", _text(row.get("left_out")) or NOTHING, NOTHING, NOTHING))
             continue
-        if pd.isna(row["probability_low"]):
-            single += row["game"] != ALL_GAMES
+        is_pooled = row["game"] == ALL_GAMES
+        if min(row["runs"], row["other_runs"]) < ENOUGH_RUNS * row["games"] or "p_holm" not in row:
+            few += not is_pooled
             continue
-        found = with_interval(row["probability"], row["probability_low"], row["probability_high"])
-        game = "all games" if row["game"] == ALL_GAMES else game_title(row["game"])
-        if row["game"] != ALL_GAMES or row["games"] > 1:
-            rows.append((*pair, game, found, f"{_count(row['runs'])} and {_count(row['other_runs'])}"))
-        if row["game"] == ALL_GAMES:
-            brief.append(f"{pair[0]} better than {pair[1]} with probability {found}")
-    if single:
-        pairs = number_range([single], "pair")
-        rows.append((f"{pairs} with a single run of an agent", NOTHING, NOTHING, "not known", NOTHING))
-    head = ("agent", "other agent", "game", "probability that the first scores more [95 %]", "runs")
-    fewest = table[["runs", "other_runs"]].min(axis=1) / table["games"].clip(lower=1)
-    is_narrow = _is_narrow(fewest, table["probability_low"])
-    return ResultTable("Probability of improvement", head, rows, brief, is_narrow=is_narrow)
+        counts = f"{_count(row['runs'])} and {_count(row['other_runs'])}"
+        share = f"{row['probability']:.2g}"
+        if is_pooled:
+            rows += [(*pair, "all games", share, NOTHING, counts)] if row["games"] > 1 else []
+            continue
+        tested += 1
+        title = game_title(row["game"])
+        rows.append((*pair, title, share, f"{row['p_holm']:.2g}", counts))
+        brief.append(
+            f"{pair[0]} scores more than {pair[1]} in {row['probability']:.0%} of the pairs of runs in {title}"
+            f" (p = {row['p_holm']:.2g})"
+        )
+    head = ("agent", "other agent", "game", "share of pairs of runs in which the first scores more", "p", "runs")
+    tests, pairs = number_range([tested], "test"), number_range([few], "pair")
+    note = [f"p: exact rank test, two-sided, corrected for {tests} (Holm)."] if tested else []
+    if few:
+        note.append(
+            f"{pairs} of agents in a game: fewer than five runs of one, so not tested. Three against three runs cannot "
+            "have a p below 0.1."
+        )
+    return ResultTable("Pairs of agents", head, rows, brief, note=" ".join(note))
 
 
 def read_archives(path: Path, claim: Claim, runs: Sequence[RecordedRun] = ()) -> ResultTable:
@@ -197,34 +217,42 @@ def read_archives(path: Path, claim: Claim, runs: Sequence[RecordedRun] = ()) ->
         base = table[is_like & (table["algo"] == claim.baseline)]
         agent = agent_name(row["algo"], row["model"])
         agent = f"{game_title(row['game'])}, {agent}" if has_several_games else agent
-        score = with_interval(row["qd_score"], row["qd_score_low"], row["qd_score_high"])
+        own = _scores_of(row, runs)
+        score = with_interval(row["qd_score"], row["qd_score_low"], row["qd_score_high"], runs=own or int(row["runs"]))
         ratio = NOTHING
         if len(base) == 1:
             of = base.iloc[0]
-            ratio = f"{row['qd_score'] / of['qd_score']:.2f}{_interval_of_ratio(row, of, runs)}"
+            if known := claim.baseline_score:
+                ratio = f"{row['qd_score'] / known.value:.2f}"
+            else:
+                ratio = f"{row['qd_score'] / of['qd_score']:.2f}{_interval_of_ratio(row, of, runs)}"
         cells = (score, score_text(row["corrected_qd_score"]), f"{row['coverage']:.1%}", ratio)
         rows.append((agent, *cells, _count(row["runs"]), _count(row["evaluations"])))
         brief.append(f"{agent}: {score}" + (f", ratio {ratio}" if len(base) == 1 else ""))
     ratio = f"ratio to {algo_name(claim.baseline)}" if claim.baseline else "ratio"
+    if known := claim.baseline_score:
+        ratio += f" ({score_text(known.value)}, {known.runs} runs)"
     ratio += " [95 %]" if any("[" in row[4] for row in rows) else ""
-    head = ("search", "QD score, mean [95 %]", "corrected", "coverage", ratio, "runs", "evaluations")
-    return ResultTable("Archives", head, rows, brief, is_narrow=_is_narrow(table["runs"], table["qd_score_low"]))
+    head = ("search", f"QD score, mean {_BRACKETS}", "corrected", "coverage", ratio, "runs", "evaluations")
+    return ResultTable("Archives", head, rows, brief)
+
+
+def _scores_of(row: Mapping[str, Any], runs: Sequence[RecordedRun]) -> list[float]:
+    """Returns the scores of the runs behind a row; none if they are not all known, or of several settings."""
+    own = [
+        run.score
+        for run in runs
+        if (run.game, run.progress, run.algo, run.model) == (row["game"], row["evaluations"], row["algo"], row["model"])
+        and run.score is not None
+    ]
+    return own if len(own) == row["runs"] else []
 
 
 def _interval_of_ratio(row: Mapping[str, Any], of: Mapping[str, Any], runs: Sequence[RecordedRun]) -> str:
-    """Returns the interval of a search's mean score through that of the baseline, or nothing if it is not known.
-
-    If the table has another number of runs, these are of several settings, or not all in the table.
-    """
-    if row["algo"] == of["algo"]:
+    """Returns the interval of a search's mean score through that of the baseline, or nothing if it is not known."""
+    samples = [np.array(_scores_of(each, runs)) for each in (row, of)]
+    if row["algo"] == of["algo"] or not all(map(len, samples)):
         return ""
-    alike = [run for run in runs if (run.game, run.progress) == (row["game"], row["evaluations"])]
-    taken = [run for run in alike if run.score is not None]
-    own = [run.score for run in taken if (run.algo, run.model) == (row["algo"], row["model"])]
-    base = [run.score for run in taken if (run.algo, run.model) == (of["algo"], of["model"])]
-    if (len(own), len(base)) != (row["runs"], of["runs"]) or min(len(own), len(base)) < 2:
-        return ""
-    samples = [np.array(own, float), np.array(base, float)]
     ratio = {"ratio": lambda games: games[0].mean(axis=-1) / games[1].mean(axis=-1)}
     with np.errstate(divide="ignore", invalid="ignore"):  # a baseline that comes to nothing
         low, high = bootstrap_intervals(samples, ratio)["ratio"]
@@ -242,7 +270,7 @@ def read_imports(path: Path) -> ResultTable:
     )
     rows, brief = [], []
     for row in table.to_dict("records"):
-        score = with_interval(row["mean"], row["mean_low"], row["mean_high"])
+        score = with_interval(row["mean"], row["mean_low"], row["mean_high"], runs=int(row["episodes"]))
         start = "today's start" if row["start_state"] == "today" else f"start of {row['start_state']}"
         cells = (score, _count(row["episodes"]), row["protocol"], start, _text(row.get("note")))
         rows.append((game_title(row["game"]), row["model"].replace("_", " "), *cells))
@@ -281,7 +309,7 @@ def _evaluation(path: Path) -> ResultTable:
         raise NeurozooError(f"{path} is damaged ({type(error).__name__}: {error}). {RESTORE}") from error
     low, high = bootstrap_intervals([scores], {"mean": mean_over_games})["mean"]
     mean = float(scores.mean())
-    score = score_text(mean) if is_same else with_interval(mean, float(low), float(high))
+    score = score_text(mean) if is_same else with_interval(mean, float(low), float(high), runs=len(scores))
     head = ("game", "network", "protocol", "mean over episodes [95 %]", "episodes")
     brief = [f"{score}, one run, over its episodes"]
     return ResultTable("Test of one agent", head, [(*place, score, str(len(scores)))], brief)
@@ -327,11 +355,6 @@ def cost_table() -> ResultTable:
     brief = [f"{min(costs):.2f} to {max(costs):.2f} USD, {kind}" for kind, costs in ends.items()]
     how = f"computed: {' to '.join(f'{speed:,}' for speed in SPEEDS)} frames/s and core, example prices of {DATE}"
     return ResultTable("A billion frames", ("machine", "spot (USD)", "on demand (USD)"), rows, brief, how)
-
-
-def _is_narrow(runs: pd.Series, lows: pd.Series) -> bool:
-    """Says whether an interval comes from fewer runs than it should."""
-    return bool(((runs < ENOUGH_RUNS) & lows.notna()).any())
 
 
 def _agent(row: Mapping[str, Any], which: str, called: Mapping[tuple[str, str], str]) -> str:

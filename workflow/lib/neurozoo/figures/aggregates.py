@@ -81,8 +81,7 @@ def plot_performance_profile(
     curves = pd.concat(parts, ignore_index=True)
     labels = list(dict.fromkeys(curves["agent"]))
     notes = ["Share of the runs of all games that scored more; 0 is random play, 1 a professional human."]
-    fewest = used.groupby([*AGENT, "game"], dropna=False).size().groupby(AGENT, dropna=False).min()
-    notes += _about_intervals(curves, "Band", confidence=confidence, runs=fewest)
+    notes += _about_intervals(curves, "Band", confidence=confidence)
     if used.groupby(AGENT)["game"].agg(frozenset).nunique() > 1:
         notes.append(_UNLIKE)
     colours, types = style.line_styles(len(labels))
@@ -115,7 +114,7 @@ def plot_aggregates(
     """
     style.check_formats(outputs)
     needs = ("human_normalised_iqm", "human_normalised_mean", "episodes")
-    table, of_games = _read_rows(scores, needs=needs, names=(VARIANT, PLAYED, SETTINGS))
+    table = _read_rows(scores, needs=needs, names=(VARIANT, PLAYED, SETTINGS))
     title = "Scores over all games"
     if table.empty:
         return _save_message(title, _NO_HUMAN, outputs)
@@ -136,8 +135,7 @@ def plot_aggregates(
     points = pd.concat(parts, ignore_index=True)
     points["panel"] = pd.Categorical(points["panel"], list(_AGGREGATE_TITLES.values()))
     notes = ["Human-normalised test scores: 0 is random play, 1 a professional human."]
-    fewest = _fewest(of_games[of_games["human_normalised_mean"].notna()], ("runs",))
-    notes += _about_intervals(points, "Line", confidence=confidence, runs=fewest)
+    notes += _about_intervals(points, "Line", confidence=confidence)
     if table["games"].nunique() > 1:
         notes.append(_UNLIKE)
     figure = _dots(points, labels) + p9.facet_wrap("panel", ncol=2, scales="free_x")
@@ -164,7 +162,7 @@ def plot_improvement(
     """
     style.check_formats(outputs)
     names = (VARIANT, f"other_{VARIANT}", "left_out")
-    pairs, of_games = _read_rows(comparison, needs=("probability", "runs", "other_runs", "other_episodes"), names=names)
+    pairs = _read_rows(comparison, needs=("probability", "runs", "other_runs", "other_episodes"), names=names)
     title = "Probability of improvement"
     table = pairs[pairs["probability"].notna()]
     if table.empty:
@@ -182,8 +180,7 @@ def plot_improvement(
         "Probability that a run of the first scores more than one of the second. Ties count half; all games weigh the "
         "same."
     ]
-    fewest = _fewest(of_games, ("runs", "other_runs"))
-    notes += _about_intervals(points, "Line", confidence=confidence, runs=fewest)
+    notes += _about_intervals(points, "Line", confidence=confidence)
     others = table[["protocol", "other_episodes"]].rename(columns={"other_episodes": "episodes"})
     used = pd.concat([table, others]).rename(columns={"episodes": "test_episodes"})
     figure = _dots(points.assign(agent=labels), labels)
@@ -196,16 +193,13 @@ def plot_improvement(
     style.save_figure(figure, outputs)
 
 
-def _read_rows(
-    path: str | os.PathLike, *, needs: Sequence[str], names: Sequence[str]
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Reads the rows over all games, and those of one game."""
+def _read_rows(path: str | os.PathLike, *, needs: Sequence[str], names: Sequence[str]) -> pd.DataFrame:
+    """Reads the rows over all games."""
     remedy = f"Delete it and make it again: snakemake --cores all {shlex.quote(str(path))}"
     names = ("protocol", *names)
     table = read_csv_table(path, numbers=needs, texts=("algo", "model", "game"), more_texts=names, remedy=remedy)
     table = table.assign(**{name: table[name].fillna("") if name in table else "" for name in names})
-    is_over_all = table["game"] == ALL_GAMES
-    return table[is_over_all].copy(), table[~is_over_all]
+    return table[table["game"] == ALL_GAMES].copy()
 
 
 def _pair_of(row: Any) -> tuple[str, ...]:
@@ -243,25 +237,13 @@ def _left_out(pairs: pd.DataFrame) -> list[str]:
     return sentences
 
 
-def _fewest(of_games: pd.DataFrame, counts: Sequence[str]) -> pd.Series:
-    """Returns the smallest number of runs in a game for each agent or pair of agents."""
-    names = ("algo", "model", "protocol", VARIANT, PLAYED, SETTINGS)
-    keys = [name for name in (*names, *(f"other_{name}" for name in names)) if name in of_games]
-    return of_games[list(counts)].min(axis=1).groupby([of_games[key] for key in keys], dropna=False).min()
-
-
-def _about_intervals(points: pd.DataFrame, mark: str, *, confidence: float, runs: pd.Series) -> list[str]:
-    """Explains the intervals in a figure: what they are, why some are missing, and that few runs make them too narrow.
-
-    `runs` is the smallest number of runs in a game, for each agent or pair. One run has no interval.
-    """
+def _about_intervals(points: pd.DataFrame, mark: str, *, confidence: float) -> list[str]:
+    """Explains the intervals in a figure: what they are, and why some are missing."""
     notes = []
     if points["low"].notna().any():
         notes.append(f"{mark}: {style.percent(confidence)} stratified bootstrap interval over runs.")
-        if runs.between(2, style.ENOUGH_RUNS - 1).any():
-            notes.append(style.TOO_FEW_RUNS)
     if points["low"].isna().any():
-        notes.append(f"No {mark.lower()} if a game has a single run: then no interval is known.")
+        notes.append(f"No {mark.lower()} if a game has fewer than five runs, or all resamples are alike.")
     return notes
 
 

@@ -135,9 +135,9 @@ def _curves_figure(curves: pd.DataFrame, confidence: float, caption: str) -> p9.
     if runs.max() == 1:
         text = "One run." if len(curves.groupby(["game", "curve"], observed=True)) == 1 else "One run each."
     else:
-        text = f"Mean of {style.number_range(runs, 'run')}. Band: its {style.percent(confidence)} bootstrap interval."
-        if runs[runs > 1].min() < style.ENOUGH_RUNS:
-            text += f" {style.TOO_FEW_RUNS}"
+        text = f"Mean of {style.number_range(runs, 'run')}."
+        if curves["low"].notna().any():
+            text += f" Band: its {style.percent(confidence)} bootstrap interval, from five runs on."
     legend = style.arrange_legend(names, _WIDTH)
     colours, types = style.line_styles(len(names))
     words = {"title": "Archives", "subtitle": text, "caption": style.wrapped(caption, int(16 * _WIDTH))}

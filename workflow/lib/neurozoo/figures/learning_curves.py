@@ -182,9 +182,8 @@ def _legend_text(
         parts = ["Line: the only run"] + (["no interval is known"] if interval != "none" else [])
     else:
         parts = [f"Line: median over {style.number_range(curves['runs'], 'run')}, up to the end of the shortest"]
-        if interval != "none":
-            parts.append(f"band: {style.percent(confidence)} bootstrap interval of the {interval}")
-    is_narrow = interval != "none" and curves["runs"].between(2, style.ENOUGH_RUNS - 1).any()
+        if curves["low"].notna().any():
+            parts.append(f"band: {style.percent(confidence)} bootstrap interval of the {interval}, from five runs on")
     if runs and most > 1:
         parts.append("thin: single runs")
     if best:
@@ -193,7 +192,7 @@ def _legend_text(
         parts.append(f"dotted: {' and '.join(dict.fromkeys(levels['level']))} play")
     if len(others):
         parts.append("grey: one published run each, for comparison, with its own settings")
-    return " ".join(["; ".join(parts) + ".", *([style.TOO_FEW_RUNS] if is_narrow else [])])
+    return "; ".join(parts) + "."
 
 
 def _greys(count: int) -> list[str]:

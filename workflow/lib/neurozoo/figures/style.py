@@ -29,8 +29,6 @@ WORDS = "txt"  # suffix of a file with the words of a figure, which its pictures
 _PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#5D5D5D")
 _LINE_TYPES = ("solid", "dashdot", (0, (8, 2)))  # the last: long dashes
 _INK, _QUIET = "#222222", "#6B6B6B"
-ENOUGH_RUNS = 5  # per game, as recommended for the ALE; with fewer, the resamples are too similar
-TOO_FEW_RUNS = "Fewer than five runs of a game: this interval is too narrow."
 _DOTS_PER_INCH = 200
 # Inches of a line, and of the room beside the lines, in the sizes of `figure_theme`.
 _HEIGHTS = {"title": (0.24, 0.0), "subtitle": (0.17, 0.1), "caption": (0.13, 0.03)}

@@ -18,7 +18,7 @@ import jinja2
 from neurozoo.algorithms.agent_names import algo_name, called
 from neurozoo.environments.game_titles import game_title
 from neurozoo.errors import NeurozooError
-from neurozoo.figures.style import ENOUGH_RUNS, TOO_FEW_RUNS, reservations, si_label
+from neurozoo.figures.style import reservations, si_label
 from neurozoo.files import copy_file, read_json, write_text, written_whole
 from neurozoo.folders import delete, find, guard
 from neurozoo.gallery.explanations import (
@@ -241,10 +241,9 @@ def _templates(files: str, url: str) -> jinja2.Environment:
         "settings": lambda run: called(run.algo, run.variant)[1],
         "network": lambda model: model.replace("_", " "),
         "reservations": lambda runs: reservations(comparable(runs), of="scores"),
-        "has_few_runs": lambda score: score.low is not None and score.count < ENOUGH_RUNS,
         "movie_json": lambda movies, root: [_movie_json(movie, root, files) for movie in movies],
     }
-    templates.globals |= {"too_few_runs": TOO_FEW_RUNS, "is_on_web": bool(url)}
+    templates.globals |= {"is_on_web": bool(url)}
     templates.tests["in_run"] = lambda path, run: path == run or path.startswith(f"{run}/")
     return templates
 

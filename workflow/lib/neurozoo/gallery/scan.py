@@ -38,7 +38,7 @@ from neurozoo.records.comparability import (
 from neurozoo.records.curves import common_grid, is_curve_of_tests
 from neurozoo.records.run_config import read_run_settings
 from neurozoo.records.run_log import current_log, iter_log
-from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
+from neurozoo.records.statistics import ENOUGH_RUNS, bootstrap_intervals, mean_over_games
 from neurozoo.records.tables import CURVE, NO_LABELS, read_curve
 from neurozoo.training.heartbeat import read_heartbeat
 
@@ -162,8 +162,8 @@ class _Scan:
         return [folder for folder in folders if is_run_number(folder.name)]
 
     def interval(self, scores: Sequence[float]) -> tuple[float | None, float | None]:
-        """Returns the bootstrap interval of a mean; None for both ends if there is only one score."""
-        if len(scores) < 2:
+        """Returns the bootstrap interval of a mean; None for both ends if there are fewer than five scores."""
+        if len(scores) < ENOUGH_RUNS:
             return None, None
         ends = bootstrap_intervals([np.array(scores, float)], {"mean": mean_over_games}, **self._resampling)["mean"]
         return float(ends[0]), float(ends[1])

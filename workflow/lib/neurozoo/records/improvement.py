@@ -1,4 +1,4 @@
-"""Compares agents in pairs: the probability that a run of one scores more than a run of the other."""
+"""Compares agents in pairs: how often a run of one scores more than a run of the other, and whether that is chance."""
 
 import itertools
 import os
@@ -10,7 +10,7 @@ import pandas as pd
 
 from neurozoo.files.csv import write_csv_table
 from neurozoo.records.comparability import PLAYED, SETTINGS, VARIANT, differing_facts
-from neurozoo.records.statistics import bootstrap_intervals, probability_of_improvement
+from neurozoo.records.statistics import bootstrap_intervals, holm_corrected, probability_of_improvement, rank_test
 from neurozoo.records.tables import ALL_GAMES, extent, final_scores
 
 _AGENT = ("algo", "model", VARIANT, SETTINGS)
@@ -18,7 +18,7 @@ _NAMES = ("algo", "model", VARIANT)
 _COUNTS = ["games", "runs", "episodes", "frames", "other_runs", "other_episodes", "other_frames"]
 _COLUMNS = [
     *_NAMES, *(f"other_{name}" for name in _NAMES), "protocol", "game", *_COUNTS,
-    "probability", "probability_low", "probability_high", "left_out", SETTINGS, f"other_{SETTINGS}",
+    "probability", "probability_low", "probability_high", "p", "p_holm", "left_out", SETTINGS, f"other_{SETTINGS}",
 ]  # fmt: skip
 
 
@@ -29,6 +29,10 @@ class _Shared(NamedTuple):
     game: str
     runs: pd.DataFrame
     others: pd.DataFrame
+
+    @property
+    def is_lottery(self) -> bool:
+        return bool(self.runs["lottery"].any() or self.others["lottery"].any())
 
 
 def comparison_table(
@@ -45,14 +49,16 @@ def comparison_table(
         metrics: The merged table.
         csv: The table to write. It has each pair once, in the order of appearance, with a row for each game that both
             played in the same way: with equal facts of protocol and tests, whatever the protocol is called. A row with
-            the game `all` is over these games; its `left_out` is a sentence about the games that both played, but not
-            in the same way. If that leaves no game, its probability is empty. `protocol` is the way, as in
-            `comparability.with_names`; `variant` names the settings where there are several. `probability` is the
-            probability that a run of the first agent scores more than a run of the other; for the reverse, take 1
-            minus it. `runs`, `episodes` (the smallest number of test episodes behind a run's score; empty if unknown)
-            and `frames` (of the earliest last test) belong to the first agent, `other_...` to the other.
-            `probability_low` and `probability_high` are the ends of a bootstrap interval over runs; they are empty if
-            there is a single run. Without any pair the table has only its header.
+            the game `all` is over these games without lotteries (see `records.lotteries`); its `left_out` says which
+            games that both played are not in it, and why. If that leaves no game, its probability is empty. `protocol`
+            is the way, as in `comparability.with_names`; `variant` names the settings where there are several.
+            `probability` is the probability that a run of the first agent scores more than a run of the other; for the
+            reverse, take 1 minus it. `runs`, `episodes` (the smallest number of test episodes behind a run's score;
+            empty if unknown) and `frames` (of the earliest last test) belong to the first agent, `other_...` to the
+            other. `probability_low` and `probability_high` are the ends of a bootstrap interval over runs. They are
+            empty if an agent has fewer than five runs in a game, or if its resamples are all alike, which says nothing
+            of how sure that is. `p` is that of `rank_test` in a game, and `p_holm` is corrected for all pairs and games
+            of the table. Without any pair the table has only its header.
         replications: Number of bootstrap resamples.
         confidence: Confidence of the intervals.
         seed: Seed of the bootstrap.
@@ -67,14 +73,21 @@ def comparison_table(
         pair = dict(zip([*_AGENT, *(f"other_{name}" for name in _AGENT)], (*first, *second), strict=True))
         shared = _shared_games(runs, others)
         for games in shared:
-            rows.append(pair | {"protocol": games.played, "game": games.game} | _compared([games], bootstrap))
+            sides = [side["test_score"].to_numpy(float) for side in (games.runs, games.others)]
+            row = pair | {"protocol": games.played, "game": games.game, "p": rank_test(*sides)}
+            rows.append(row | _compared([games], bootstrap))
         left_out = _about_left_out(runs, others)
         if shared or left_out:
             ways = "; ".join(dict.fromkeys(games.played for games in shared))
+            drawn = {games.game for games in shared if games.is_lottery}
+            if drawn:
+                left_out = " ".join([*filter(None, [left_out]), f"Left out in {', '.join(drawn)}: a lottery."])
+            counted = [games for games in shared if not games.is_lottery]
             over_all = {"protocol": ways, "game": ALL_GAMES, "games": 0, "left_out": left_out}
-            rows.append(pair | over_all | (_compared(shared, bootstrap) if shared else {}))
+            rows.append(pair | over_all | (_compared(counted, bootstrap) if counted else {}))
     # Pairs that were not compared have no counts; with these empty cells, the others would become floats.
-    write_csv_table(csv, pd.DataFrame(rows, columns=_COLUMNS).astype(dict.fromkeys(_COUNTS, "Int64")), digits=8)
+    table = pd.DataFrame(rows, columns=_COLUMNS).astype(dict.fromkeys(_COUNTS, "Int64"))
+    write_csv_table(csv, table.assign(p_holm=holm_corrected(table["p"].to_numpy(float))), digits=8)
 
 
 def _shared_games(runs: pd.DataFrame, others: pd.DataFrame) -> list[_Shared]:
@@ -115,6 +128,6 @@ def _compared(shared: Sequence[_Shared], bootstrap: Mapping[str, Any]) -> dict[s
         **extent(pd.concat(own)),
         **{f"other_{name}": number for name, number in extent(pd.concat(other)).items()},
         "probability": improvement(scores),
-        "probability_low": low,
-        "probability_high": high,
+        "probability_low": low if low < high else np.nan,
+        "probability_high": high if low < high else np.nan,
     }

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+ENOUGH_RUNS = 5  # per game, as recommended for the ALE; resamples of fewer are too similar for an interval or a test
 _CHUNK = 2_000  # resamples held in memory at a time
 
 
@@ -78,6 +79,42 @@ def probability_of_improvement(games: Sequence[np.ndarray], others: Sequence[np.
     return np.mean(means, axis=0)
 
 
+def rank_test(scores: np.ndarray, others: np.ndarray) -> float:
+    """Tests whether runs of two agents score alike, without assuming a distribution (Mann-Whitney, two-sided).
+
+    Args:
+        scores: The agent's scores, shape (runs,).
+        others: Those of the other agent, shape (other runs,).
+
+    Returns:
+        The exact p-value; if there are ties and more than 9,999 ways to divide the runs, that of 9,999 random ones. NaN
+        if a side has fewer than `ENOUGH_RUNS`: three against three runs cannot have less than 0.1.
+    """
+    if min(len(scores), len(others)) < ENOUGH_RUNS:
+        return np.nan
+    from scipy import stats  # takes a second
+
+    pooled = np.concatenate([scores, others])
+    has_ties = len(np.unique(pooled)) < len(pooled)
+    method = stats.PermutationMethod(rng=np.random.default_rng(0)) if has_ties else "exact"
+    return float(stats.mannwhitneyu(scores, others, method=method).pvalue)
+
+
+def holm_corrected(p_values: np.ndarray) -> np.ndarray:
+    """Corrects p-values for the number of tests, so that no chance result among many passes for a difference.
+
+    Args:
+        p_values: Shape (tests,); NaN where nothing was tested, which does not count.
+
+    Returns:
+        Shape (tests,), at most 1. Source: Holm 1979.
+    """
+    corrected = np.full(len(p_values), np.nan)
+    order = np.argsort(p_values)[: np.isfinite(p_values).sum()]  # NaN is last
+    corrected[order] = np.minimum(np.maximum.accumulate(p_values[order] * np.arange(len(order), 0, -1)), 1)
+    return corrected
+
+
 Statistic = Callable[[Sequence[np.ndarray]], np.ndarray]
 AGGREGATES: Mapping[str, Statistic] = {
     "iqm": interquartile_mean,
@@ -108,14 +145,14 @@ def bootstrap_intervals(
 
     Returns:
         (low, high) per statistic, each of shape (...). Runs are drawn with replacement within each game, never across
-        games. If a game has fewer than two runs, its spread is unknown and both ends are NaN.
+        games. If a game has fewer than `ENOUGH_RUNS`, its spread is not known and both ends are NaN.
 
     Raises:
         ValueError: `replications` or `confidence` is out of range.
     """
     if replications < 1 or not 0 < confidence < 1:
         raise ValueError(f"replications {replications} should be positive and confidence {confidence} between 0 and 1")
-    if min(game.shape[-1] for game in games) < 2:
+    if min(game.shape[-1] for game in games) < ENOUGH_RUNS:
         unknown = np.full(games[0].shape[:-1], np.nan)[()]  # a number if there are no leading axes
         return dict.fromkeys(statistics, (unknown, unknown))
     generator = np.random.default_rng(seed)

@@ -25,6 +25,7 @@ from neurozoo.records.comparability import (
     with_names,
 )
 from neurozoo.records.csv_tables import check_columns, read_csv_table
+from neurozoo.records.lotteries import with_lotteries
 from neurozoo.records.metrics_files import (
     UnusableTableError,
     as_pandas,
@@ -49,12 +50,12 @@ _POINTS: Mapping[str, Statistic] = {
 }
 _SCORE_COLUMNS = [
     "algo", "model", VARIANT, "protocol", "game", "games", "runs", "episodes", "frames",
-    *(name + end for name in (*_POINTS, *(f"human_normalised_{name}" for name in AGGREGATES))
+    "run_scores", "lottery", *(name + end for name in (*_POINTS, *(f"human_normalised_{name}" for name in AGGREGATES))
       for end in ("", "_low", "_high")),
     SETTINGS, PLAYED,
 ]  # fmt: skip
 
-_SCORE_TEXTS = ("algo", "model", VARIANT, "protocol", "game", SETTINGS, PLAYED)
+_SCORE_TEXTS = ("algo", "model", VARIANT, "protocol", "game", "run_scores", "lottery", SETTINGS, PLAYED)
 
 CURVE = (*UNITS, *STANDARD, "test_episodes")  # columns of which a run's curve is drawn
 NO_LABELS: Mapping[str, str] = {}
@@ -235,8 +236,8 @@ def final_scores(metrics: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         One row per run with the columns of `IDENTITY`, `frames` (when it was measured), `test_score`, `test_episodes`
-        (its number of episodes; both are empty if the log does not have them) and what `with_names` adds. Runs without
-        any test score are left out.
+        (its number of episodes; both are empty if the log does not have them) and what `with_names` and
+        `with_lotteries` add. Runs without any test score are left out.
 
     Raises:
         NeurozooError: No run has a test score.
@@ -250,7 +251,8 @@ def final_scores(metrics: pd.DataFrame) -> pd.DataFrame:
         ordered = ordered.assign(**{name: pd.array([pd.NA] * len(tested), "Int64")})
     last = ordered.groupby(list(IDENTITY), sort=False).tail(1).sort_index()
     facts = [name for name in last if is_fact(name)]
-    return with_names(last[[*IDENTITY, "frames", "test_score", "test_episodes", *facts]].reset_index(drop=True))
+    scores = with_names(last[[*IDENTITY, "frames", "test_score", "test_episodes", *facts]].reset_index(drop=True))
+    return with_lotteries(scores, ordered, AGENT)
 
 
 def human_normalised(scores: pd.DataFrame) -> dict[str, np.ndarray]:
@@ -282,12 +284,13 @@ def score_table(
         csv: The table to write. Only runs with equal settings that were played in the same way are pooled; `variant`
             names the settings where there are several, and `played` the way, see `comparability.with_names`. Per
             algorithm, network, settings and way it has one row for each game, and one with the game `all` over those
-            games that have a human score: `runs` counts runs, `episodes` is the smallest number
-            of test episodes of a run (empty if unknown), `frames` the smallest number of frames after which a run had
-            its last test, `score_...` are game points, `human_normalised_...` are (score - random) / (human - random).
-            `..._low` and `..._high` are bootstrap intervals, empty where a game has a single run. `settings` is the
-            hash of the settings. The last columns are the facts of how the episodes were played. Both are
-            `unknown` for logs of the published codes.
+            games that have a human score: `runs` counts runs, `episodes` is the smallest number of test episodes of a
+            run (empty if unknown), `frames` the smallest number of frames after which a run had its last test,
+            `run_scores` the runs and their test scores, such as `1:7.5 2:9`, `lottery` whether chance decides whole
+            games (see `records.lotteries`), `score_...` are game points, `human_normalised_...` are (score - random) /
+            (human - random). `..._low` and `..._high` are bootstrap intervals, empty where a game has fewer than five
+            runs. `settings` is the hash of the settings. The last columns are the facts of how the episodes were
+            played. Both are `unknown` for logs of the published codes.
         replications: Bootstrap resamples.
         confidence: Confidence level of the intervals.
         seed: Seed of the bootstrap.
@@ -311,7 +314,10 @@ def score_table(
         about = dict(zip(AGENT, agent, strict=True)) | {"protocol": " / ".join(dict.fromkeys(runs["protocol"]))}
         about |= runs[facts].fillna(UNKNOWN).iloc[0].to_dict()
         for game, group in runs.groupby("game", sort=False):
-            row = {"game": game, "games": 1, **extent(group)}
+            row = {"game": game, "games": 1, **extent(group), "lottery": "yes" if group["lottery"].any() else ""}
+            row["run_scores"] = " ".join(
+                f"{run}:{score:.8g}" for run, score in zip(group["run"], group["test_score"], strict=True)
+            )
             row |= described([group["test_score"].to_numpy(float)], _POINTS)
             if game in normalised:
                 row |= described([normalised[game]], {"human_normalised_mean": mean_over_games})
