@@ -140,4 +140,6 @@ def _share_text(sources: Sequence[pd.DataFrame]) -> str:
     runs = [np.arange(len(each)) for each in sources]  # resampled, so that a run keeps its two scores
     value = float(share(runs))
     low, high = bootstrap_intervals(runs, {"": share})[""]
-    return f"{value:+.1%} [{low:+.1%}, {high:+.1%}]" if np.isfinite([low, high]).all() else f"{value:+.1%}"
+    ends = f"{low:+.1%}", f"{high:+.1%}"
+    has_interval = np.isfinite([low, high]).all() and ends[0] != ends[1]
+    return f"{value:+.1%} [{', '.join(ends)}]" if has_interval else f"{value:+.1%}"
