@@ -29,6 +29,7 @@ def batch(seed, unrolls):
         "logits": rng.normal(size=(*during, ACTIONS)).astype(np.float32),
         "rewards": rng.normal(size=during).astype(np.float32),
         "is_last": rng.random(during) < 0.2,
+        "after_limit": np.zeros(during, np.float32),
     }
     return {name: array[:, unrolls] for name, array in arrays.items()}
 

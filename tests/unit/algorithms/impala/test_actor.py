@@ -1,13 +1,17 @@
 """What the actor writes belongs together: section 20 of the specification, 2 and 3."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from neurozoo.agents.policies import NetworkOutputs, Sampled
 from neurozoo.algorithms.impala.actor import Actor, Game
+from neurozoo.algorithms.impala.minibatches import minibatches
+from neurozoo.algorithms.impala.objectives import vtrace_losses
+from neurozoo.algorithms.impala.presets import PRESETS
 from neurozoo.algorithms.impala.rollouts import Rollout
-from toys import Counting
+from toys import Counting, Toy, batch_of
 
 TIME = 4
 
@@ -167,3 +171,50 @@ def test_screens_are_stacked_as_channels():
     rollout = Rollout(length=2, num_envs=3, observation_shape=(6, 5, 4), num_actions=4)
     rollout.see(1, stacks)
     np.testing.assert_array_equal(rollout.observations[1], stacks.transpose(0, 2, 3, 1))
+
+
+class Endless(Toy):
+    """Gives one point per step, forever; a limit stops an episode after three steps."""
+
+    limits_only_stop = True
+
+    def reset(self, index, rng):
+        self.ages = getattr(self, "ages", np.zeros(self.count, int))
+        self.ages[index] = 0
+
+    def step(self, index, action):
+        self.ages[index] += 1
+        return 1.0, False, self.ages[index] == 3, False
+
+    def show(self, index):
+        self.stacks[index] = self.ages[index]
+
+
+@pytest.mark.parametrize("objective", ["ppo", "vtrace"])
+@pytest.mark.parametrize("limits_only_stop", [True, False])
+def test_a_limit_of_steps_does_not_take_away_what_would_have_followed(objective, limits_only_stop):
+    """Of one point per step and a discount of 0.9, the value is 1 / (1 - 0.9) = 10: then nothing is left to learn."""
+
+    def knows(inputs, state):
+        batch = len(inputs.observation)
+        assert (inputs.is_first == (inputs.observation[:, 0, 0, 0] == 0)).all()
+        return NetworkOutputs(np.zeros((batch, 4), np.float32), baseline=np.full(batch, 10.0, np.float32)), state
+
+    environments = Endless(2, seeds)
+    environments.limits_only_stop = limits_only_stop
+    actor = Actor(environments, Sampled(knows), ends_with_lives=True)
+    rollout = Rollout(length=TIME, num_envs=2, observation_shape=(2, 2, 1), num_actions=4)
+    actor.begin(rollout)
+    for step in range(TIME):
+        actor.play(rollout, step, np.random.default_rng(step))
+    actor.look_ahead(rollout)
+    np.testing.assert_array_equal(rollout.is_last[:, 0], [False, False, True, False])
+    settings = replace(PRESETS["ppo" if objective == "ppo" else "impala_paper"], discount=0.9, num_envs=2, batch_size=2)
+    if objective == "ppo":
+        (batch,) = minibatches(rollout, replace(settings, epochs=1), np.random.default_rng(0)).batches()
+        error = np.abs(batch["advantages"]).max()
+    else:
+        values = np.full((TIME + 1, 2), 10.0, np.float32)
+        figures = vtrace_losses(settings, batch_of(rollout), np.zeros((TIME + 1, 2, 4), np.float32), values)
+        error = float(figures["loss_baseline"])
+    assert (error < 1e-4) == limits_only_stop

@@ -16,6 +16,7 @@ class Toy:
 
     shape = (2, 2, 1)  # height, width, stack
     num_actions = 4
+    limits_only_stop = False
 
     def __init__(self, count, seed_of):
         self.count = count

@@ -33,6 +33,9 @@ class VectorEnvironment(ABC):
     num_actions: int  # number of actions
     lives: np.ndarray  # lives left, shape (num_envs,)
     episodes: np.ndarray  # number of the current episode of each environment, from 0
+    # Whether a limit of steps only stops an episode, so that learners count what would have followed. In Atari games it
+    # ends them, which is the convention of the field.
+    limits_only_stop = False
     # Observations: uint8, shape (num_envs, channels, height, width). Of games with screens (num_envs, 4, 84, 84),
     # oldest screen first; zeros before the first screen.
     stacks: np.ndarray

@@ -27,6 +27,7 @@ class WorldVectorEnvironment(VectorEnvironment):
     def __init__(self, game: str, protocol: Protocol, *, count: int, seed_of: SeedOf) -> None:
         check_screens(game, protocol)
         self.count = count
+        self.limits_only_stop = protocol.world == "gymnasium"
         self.num_actions = len(output_names(game, protocol))
         self.episodes = np.zeros(count, np.int64)
         self.lives = np.zeros(count, np.int64)

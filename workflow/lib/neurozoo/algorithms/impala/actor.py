@@ -90,6 +90,15 @@ class Actor:
         rollout.actions[step], rollout.logits[step] = actions, outputs.preferences
         rollout.values[step] = outputs.baseline
         rollout.rewards[step], rollout.is_last[step] = result.rewards, is_last
+        rollout.after_limit[step] = 0.0
+        is_stopped = result.is_cut & ~result.is_life_lost if self._ends_with_lives else result.is_cut
+        if self._environments.limits_only_stop and is_stopped.any():
+            # As if the episode went on; below, the next one takes this place.
+            rollout.see(step + 1, self._environments.stacks)
+            rollout.previous_actions[step + 1], rollout.previous_rewards[step + 1] = actions, result.rewards
+            rollout.is_first[step + 1] = False
+            values = self._policy.ask(rollout.inputs(step + 1), self.state)[0].baseline
+            rollout.after_limit[step] = np.where(is_stopped, values, 0.0)
         rollout.previous_actions[step + 1] = np.where(is_last, 0, actions)
         rollout.previous_rewards[step + 1] = np.where(is_last, 0, result.rewards)
         rollout.is_first[step + 1] = is_last

@@ -91,7 +91,8 @@ def minibatches(
     s = settings
     logits, values, bootstrap = (proximal or (rollout.logits, rollout.values, rollout.bootstrap))[:3]
     advantages = generalized_advantages(
-        rewards=np.asarray(clipped_rewards(rollout.rewards, s.reward_clipping, np, scale=s.reward_scale)),
+        rewards=np.asarray(clipped_rewards(rollout.rewards, s.reward_clipping, np, scale=s.reward_scale))
+        + np.float32(s.discount) * rollout.after_limit,
         discounts=np.float32(s.discount) * ~rollout.is_last,
         values=values,
         bootstrap=bootstrap,

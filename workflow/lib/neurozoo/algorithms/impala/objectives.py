@@ -75,7 +75,8 @@ def vtrace_losses(s: ImpalaSettings, batch: Mapping[str, Tensor], logits: Tensor
     targets, advantages = vtrace(
         log_ratios=log_ratios,
         discounts=s.discount * (1.0 - ops.cast(batch["is_last"], "float32")),
-        rewards=clipped_rewards(batch["rewards"], s.reward_clipping, scale=s.reward_scale),
+        rewards=clipped_rewards(batch["rewards"], s.reward_clipping, scale=s.reward_scale)
+        + s.discount * batch["after_limit"],
         values=values,
         bootstrap=bootstrap,
         rho_bar=s.rho_bar,

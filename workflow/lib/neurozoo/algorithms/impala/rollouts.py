@@ -32,6 +32,8 @@ class Rollout:
         rewards: float32, shape (time, num_envs): unclipped.
         is_last: bool, shape (time, num_envs): whether the episode ended with the step.
         values: float32, shape (time, num_envs): the baseline of the network that acted.
+        after_limit: float32, shape (time, num_envs): the same of what followed a step that only a limit of steps made
+            the last; else 0.
         bootstrap: float32, shape (num_envs,): the same after the last step; only for `ppo` and `pqn`.
         state: What the network remembered before the first step: float32, (num_envs, ...) each.
         version: Number of rollouts that the policy that acted had learned from.
@@ -39,7 +41,7 @@ class Rollout:
 
     ARRAYS = (
         "observations", "previous_actions", "previous_rewards", "is_first", "actions", "logits", "rewards", "is_last",
-        "values",
+        "values", "after_limit",
     )  # fmt: skip
     INPUTS = 4  # as many of these have an entry for after the last step
 
@@ -62,6 +64,7 @@ class Rollout:
         self.rewards = np.zeros(during, np.float32)
         self.is_last = np.zeros(during, bool)
         self.values = np.zeros(during, np.float32)
+        self.after_limit = np.zeros(during, np.float32)
         self.bootstrap = np.zeros(num_envs, np.float32)
         self.state: State = tuple(np.zeros((num_envs, *shape), np.float32) for shape in state_shapes)
         self.version = 0
@@ -94,7 +97,8 @@ class Rollout:
     def set_arrays(self, step: int, arrays: Mapping[str, np.ndarray]) -> None:
         """Continues from what `get_arrays` returned."""
         for n, name in enumerate(self.ARRAYS):
-            getattr(self, name)[: step + (n < self.INPUTS)] = arrays[name]
+            if name in arrays:  # states of earlier versions have no `after_limit`
+                getattr(self, name)[: step + (n < self.INPUTS)] = arrays[name]
         self.bootstrap[:] = arrays["bootstrap"]
         self.state = tuple(arrays[f"begin_{name}"] for name, _ in zip(MEMORY, self.state, strict=False))
 
