@@ -1,4 +1,5 @@
 import csv
+import itertools
 import json
 from dataclasses import replace
 
@@ -91,21 +92,18 @@ def test_records_near_test_records_are_left_out_within_an_episode():
 
 
 def test_accuracy_weighs_classes_alike_and_its_interval_draws_stretches():
-    # Class 0: 3 of 4 in one stretch, 1 of 4 in the other; class 1: 2 of 2 and 0 of 6.
-    tests = pd.DataFrame(
-        {
-            "label": [0] * 8 + [1] * 8,
-            "guess": [0, 0, 0, 1, 1, 1, 1, 0] + [1, 1] + [0] * 6,
-            "stretch": [0] * 4 + [1] * 4 + [2] * 2 + [3] * 6,
-        }
-    )
-    found = _evaluate(tests, ("a", "b"), 4000, 0.95, 0)
-    assert found.confusion.tolist() == [[4, 4], [6, 2]]
-    assert found.accuracy == (4 / 8 + 2 / 8) / 2
+    # Class 0: 0 to 4 of 4 right in five stretches; class 1: 1 of 1 in each of five.
+    right = [[number < count for number in range(4)] for count in range(5)]
+    guess = [0 if is_right else 1 for stretch in right for is_right in stretch] + [1] * 5
+    stretch = [number for number in range(5) for _ in range(4)] + list(range(5, 10))
+    tests = pd.DataFrame({"label": [0] * 20 + [1] * 5, "guess": guess, "stretch": stretch})
+    found = _evaluate(tests, ("a", "b"), 20_000, 0.95, 0)
+    assert found.confusion.tolist() == [[10, 10], [0, 5]]
+    assert found.accuracy == (10 / 20 + 5 / 5) / 2
     assert found.chance == 0.5
-    # A sixteenth of the resamples takes the worse stretch of both classes twice, and one the better ones.
-    assert found.interval == ((0.25 + 0) / 2, (0.75 + 1) / 2)
-    alone = _evaluate(tests[tests["stretch"] < 3], ("a", "b"), 100, 0.95, 0)
+    shares = [np.mean(drawn) for drawn in itertools.product([0, 0.25, 0.5, 0.75, 1], repeat=5)]
+    assert found.interval == pytest.approx(tuple((np.quantile(shares, [0.025, 0.975]) + 1) / 2), abs=0.026)
+    alone = _evaluate(tests[tests["stretch"] < 9], ("a", "b"), 100, 0.95, 0)
     assert np.isnan(alone.interval).all()
 
 

@@ -85,9 +85,9 @@ def layers(figure):
     return [name for name in names if name not in ("geom_blank", *LEVELS)]
 
 
-def test_the_figure_has_ribbon_dashed_best_and_median(tmp_path):
+def test_the_figure_has_dashed_best_and_median(tmp_path):
     figure = drawn(small(), tmp_path)
-    assert layers(figure) == ["geom_ribbon", "geom_path", "geom_line"]
+    assert layers(figure) == ["geom_path", "geom_line"]
     assert "median over 2 runs" in figure.labels.subtitle
     caption = " ".join(figure.labels.caption.split())
     own = "Protocol: uber2018. Each report's own score is the mean of an unknown number of episodes."
@@ -101,8 +101,8 @@ def test_each_run_can_be_a_thin_line(tmp_path):
     alone = run_of([1e6, 2e6], [7, 8], model="small")
     longer = run_of([1e6, 8e6], [0, 14], run=3)
     figure = drawn(pd.concat([small(), longer, alone], ignore_index=True), tmp_path, runs=True, best=False)
-    assert layers(figure) == ["geom_ribbon", "geom_line", "geom_line"]
-    lines = tables(figure)[1]
+    assert layers(figure) == ["geom_line", "geom_line"]
+    lines = tables(figure)[0]
     assert set(lines["curve"]) == {"large"}  # a single run is its own median
     ends = lines.groupby("one_run")[["frames", "score"]].last()
     assert ends.to_numpy().tolist() == [[4e6, 3], [4e6, 6], [8e6, 14]]  # each to its own end
@@ -146,7 +146,7 @@ def references():
 def test_published_curves_are_drawn_beside_ours_and_change_none_of_them(tmp_path):
     alone = drawn(small(), tmp_path)
     figure = drawn(small(), tmp_path, references=references())
-    assert layers(figure) == ["geom_line", "geom_ribbon", "geom_path", "geom_line"]
+    assert layers(figure) == ["geom_line", "geom_path", "geom_line"]
     shown, *ours = tables(figure)
     assert shown["panel"].unique().tolist() == ["Pong"]
     assert shown["score"].tolist() == pytest.approx([-99, 99, 0, 0.2])  # to the end of our runs, a fifth of the way
@@ -305,16 +305,14 @@ def test_the_end_of_a_long_name_is_seen_and_a_long_legend_makes_the_figure_highe
     assert heights[1] - heights[0] > 6 * 2 * 0.15  # inches, for six more names of two lines
 
 
-def test_few_runs_have_too_narrow_an_interval_and_the_figure_says_so(tmp_path):
+def test_a_band_needs_five_runs(tmp_path):
     def runs(count):
         return pd.concat([run_of([0.0, 1.0], [run, run], run=run) for run in range(count)], ignore_index=True)
 
-    sentence = "Fewer than five runs of a game: this interval is too narrow."
-    assert sentence in words(drawn(runs(2), tmp_path))
-    assert sentence in words(drawn(runs(4), tmp_path))
-    assert sentence not in words(drawn(runs(5), tmp_path))
-    assert sentence not in words(drawn(runs(1), tmp_path))  # it has no interval
-    assert sentence not in words(drawn(runs(4), tmp_path, interval="none"))
+    for count, interval, has_band in ((4, "median", False), (5, "median", True), (5, "none", False)):
+        figure = drawn(runs(count), tmp_path, interval=interval)
+        assert ("geom_ribbon" in layers(figure)) is has_band
+        assert ("band: 95 %" in words(figure)) is has_band
 
 
 def test_curves_that_were_played_differently_are_named_and_the_caption_warns(tmp_path):

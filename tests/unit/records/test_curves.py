@@ -25,14 +25,14 @@ def test_runs_without_common_frames_give_one_point():
 
 
 def test_a_curve_is_the_median_and_its_ribbon_the_interval_of_the_chosen_statistic():
-    runs = [run_of([0.0, 10.0], [score, score], run=run) for run, score in enumerate((1, 2, 9), start=1)]
+    runs = [run_of([0.0, 10.0], [score, score], run=run) for run, score in enumerate((1, 2, 2, 9, 9), start=1)]
     table = pd.concat(runs)
     curve = median_curves(table, interval="mean", confidence=0.95, seed=0)
     assert (curve["median"] == 2).all()
-    assert (curve["low"] == 1).all()  # one of 27 resamples is all 1, and one all 9: more than 2.5 %
-    assert (curve["high"] == 9).all()
+    assert (curve["low"] < 4.6).all()
+    assert (curve["high"] > 4.6).all()
     narrow = median_curves(table, interval="mean", confidence=0.1, seed=0)
-    assert narrow["low"].iloc[0] == pytest.approx(11 / 3, abs=1)  # around the mean 4, far from the median
+    assert narrow["low"].iloc[0] == pytest.approx(4.6, abs=1)  # around the mean, far from the median
     assert median_curves(table, interval="median", confidence=0.1, seed=0)["high"].iloc[0] == 2
     assert median_curves(table, interval="none", confidence=0.95, seed=0)["low"].isna().all()
 

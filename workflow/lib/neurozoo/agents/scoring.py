@@ -266,8 +266,8 @@ def write_evaluation_table(
                 "episodes": len(record["episodes"]),
                 **{name: value for name, value in figures.items() if name != "note"},
                 "standard_error": "" if is_undefined else figures["standard_error"],
-                "mean_low": "" if is_undefined else float(low),
-                "mean_high": "" if is_undefined else float(high),
+                "mean_low": "" if is_same or np.isnan(low) else float(low),
+                "mean_high": "" if is_same or np.isnan(high) else float(high),
                 "note": one_game_note(len(scores)) if is_same else "",
                 **facts_of({"protocol_record": protocol}),
             }

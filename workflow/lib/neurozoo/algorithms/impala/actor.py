@@ -98,6 +98,7 @@ class Actor:
             rollout.previous_actions[step + 1], rollout.previous_rewards[step + 1] = actions, result.rewards
             rollout.is_first[step + 1] = False
             values = self._policy.ask(rollout.inputs(step + 1), self.state)[0].baseline
+            assert values is not None
             rollout.after_limit[step] = np.where(is_stopped, values, 0.0)
         rollout.previous_actions[step + 1] = np.where(is_last, 0, actions)
         rollout.previous_rewards[step + 1] = np.where(is_last, 0, result.rewards)

@@ -41,7 +41,7 @@ class ImpalaSettings(LearnerSettings):
 
     # budget
     num_test_episodes: NumTestEpisodes = 30
-    frames: Frames = 200_000_000
+    frames: Frames = 200_000_000  # of the emulator, as in the paper; impala_horovod_gym counts steps, a quarter as many
     protocol: ProtocolName = "nature2015"
     epoch_steps: Whole = Field(
         default=250_000,
