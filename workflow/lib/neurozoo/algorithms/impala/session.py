@@ -7,7 +7,7 @@ from typing import Self
 from neurozoo.algorithms.compiled import keep_to_threads, need_jax
 from neurozoo.algorithms.impala.learner import ImpalaLearner
 from neurozoo.algorithms.impala.remote_actor import act_for_a_learner
-from neurozoo.algorithms.learner_session import LearnerSession, find_ops
+from neurozoo.algorithms.learner_session import LearnerSession, find_network_ops, find_ops
 from neurozoo.algorithms.session import RunContext
 from neurozoo.compute.gpus import claim_gpus
 from neurozoo.compute.mpi import Ranks
@@ -57,9 +57,10 @@ class ImpalaSession(LearnerSession):
             need_jax()
         keep_to_threads(self._context.threads)
         self._ops, said = find_ops(self._context.ops, self._protocol)
-        self.announcements += said + slow_precision(self._context.settings.dtype)
+        network_ops, more = find_network_ops(self._context)
+        self.announcements += said + more + slow_precision(self._context.settings.dtype)
         try:
-            self._learner.open()
+            self._learner.open(network_ops=network_ops, threads=self._context.threads)
         except (LookupError, ValueError) as error:  # arrays of the state that are missing, or of other shapes
             raise NeurozooError(f"The state is damaged ({error!r}). {self._context.remedy}") from error
         return self
