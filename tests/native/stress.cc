@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/evaluator.h"
+#include "core/learner/q_learner.h"
 #include "core/maze_episodes.h"
 #include "core/random.h"
 #include "core/world_pool.h"
@@ -206,6 +207,47 @@ int CloseWhileInUse() {
   return refused;
 }
 
+// Learns in threads while another thread asks the weights that act, which it must not disturb; returns how many learners
+// did, with networks that have every kind of layer.
+int LearnAndAsk() {
+  const std::vector<LayerShape> layers = {{0, 11, 9, 4, 6, 5, 20, 4, 2, 1, 1, 1, 0, 1},
+                                          {0, 6, 5, 20, 4, 3, 24, 3, 1, 0, 0, 0, 1, 1},
+                                          {1, 4, 3, 24, 1, 1, 18, 0, 0, 0, 0, 1, 1, 1},
+                                          {1, 1, 1, 18, 1, 1, 17, 0, 0, 0, 0, 1, 0, 0}};
+  constexpr std::int64_t kCount = 7, kScreens = 6, kPlane = 11 * 9;
+  std::vector<std::uint8_t> screens(kCount * kScreens * kPlane);
+  for (std::size_t i = 0; i < screens.size(); ++i) screens[i] = static_cast<std::uint8_t>(i * 37);
+  const std::vector<std::int32_t> actions = {0, 16, 3, 3, 5, 1, 2};
+  const std::vector<float> numbers(kCount, 0.5f);
+  int learners = 0;
+  for (std::int64_t kind = OptimizerSettings::kRmsprop; kind <= OptimizerSettings::kRadam; ++kind) {
+    const OptimizerSettings optimizer{static_cast<OptimizerSettings::Kind>(kind), 1, 0.9, 0.5, 1, 1e-3, 1};
+    QLearner learner(layers, 255, {true, kind % 2, kind % 3 == 0, 1e-3, 1}, optimizer, WidestProducts(), 3);
+    std::vector<float> weights(4 * 4 * 4 * 20, 0.01f);
+    learner.Copy(QLearner::kOnline, 0, Part::kWeights, true, weights.data());
+    learner.CopyOnlineTo(QLearner::kActing);
+    const States states{screens.data(), kScreens * kPlane, kCount, true, nullptr};
+    std::vector<float> first(kCount * 17), values(first.size());
+    learner.Ask(QLearner::kActing, states, first.data());
+    std::thread update([&] {
+      std::vector<float> errors(kCount);
+      const float* given = numbers.data();
+      for (int i = 0; i < 20; ++i) {
+        learner.Update({screens.data(), kCount, kScreens, 2, actions.data(), given, given, given}, errors.data());
+        if (i % 5 == 0) learner.CopyOnlineTo(QLearner::kTarget);
+      }
+    });
+    bool is_same = true;
+    for (int i = 0; i < 50; ++i) {
+      learner.Ask(QLearner::kActing, states, values.data());
+      is_same = is_same && values == first;
+    }
+    update.join();
+    learners += is_same;
+  }
+  return learners;
+}
+
 int main(int, char** arguments) {
   const NetworkPlan plan = NetworkPlan::Parse(Read<std::int64_t>(arguments[1]), Read<float>(arguments[2]));
   const int episodes = std::atoi(arguments[4]);
@@ -262,6 +304,6 @@ int main(int, char** arguments) {
       ++errors;
     }
   }
-  std::printf("%zu episodes, %d pools, %d errors, %d sets of mazes, %d vectors, %d refused\n", finished, in_pools,
-              errors, PlayInMazes(), PlayInVectors(arguments), CloseWhileInUse());
+  std::printf("%zu episodes, %d pools, %d errors, %d sets of mazes, %d vectors, %d refused, %d learners\n", finished, in_pools,
+              errors, PlayInMazes(), PlayInVectors(arguments), CloseWhileInUse(), LearnAndAsk());
 }

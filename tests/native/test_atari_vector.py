@@ -187,7 +187,7 @@ def test_where_another_ale_py_is_installed_that_one_plays(core, monkeypatch):
 class StillNetwork:
     """Stands in for a network, so that nothing is compiled."""
 
-    def __init__(self, layout, settings, *, random):
+    def __init__(self, layout, settings, **given):
         self.num_actions = layout.num_actions
 
     def acting_values(self, stacks):
@@ -200,7 +200,7 @@ def context(algo, model, folder, core):
 
 
 def test_learners_play_in_the_core_if_it_can_be_loaded_and_say_so_if_not(core, tmp_path, monkeypatch):
-    monkeypatch.setattr(dqn_learner, "QNetwork", StillNetwork)
+    monkeypatch.setattr(dqn_learner, "make_q_network", StillNetwork)
     monkeypatch.setattr(dqn_session, "keep_to_threads", lambda threads: None)
     damaged = tmp_path / "libneurozoo_core.so"
     damaged.write_bytes(b"half")
@@ -214,7 +214,7 @@ def test_learners_play_in_the_core_if_it_can_be_loaded_and_say_so_if_not(core, t
 
 def test_actors_of_impala_play_in_the_core_too(core, tmp_path, monkeypatch):
     for method in ("open", "close"):
-        monkeypatch.setattr(ImpalaLearner, method, lambda learner: None)
+        monkeypatch.setattr(ImpalaLearner, method, lambda learner, **given: None)
     monkeypatch.setattr(impala_session, "keep_to_threads", lambda threads: None)
     for given, is_native in ((core, True), (None, False)):
         with ImpalaSession(context("impala", "impala_shallow", tmp_path / "run", given)) as session:

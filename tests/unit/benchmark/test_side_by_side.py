@@ -26,9 +26,11 @@ def test_a_side_that_cannot_begin_is_named():
 
 SPEEDS = {
     "neurozoo": [100, 50, 10],
-    "neurozoo, 2 shards": [9, 9, 9],
+    "neurozoo in Keras": [9, 9, 9],
     "PyTorch, 1 thread": [50, 20, 40],
     "PyTorch, 2 threads": [10, 10, 10],
+    "PyTorch, compiled, 1 thread": [10, 10, 10],
+    "PyTorch, compiled, 2 threads": [10, 10, 10],
 }
 
 
@@ -57,7 +59,7 @@ def fake(monkeypatch):
 def test_ratios_are_medians_of_the_turns_not_ratios_of_medians(fake):
     report = compare(torch_python="python", repeats=3, threads=2, core="no.so", tell=lambda line: None)
     sides = {side["name"]: side for side in report["sides"]}
-    assert list(sides) == ["floor", "neurozoo", "neurozoo, 2 shards", "PyTorch, 1 thread", "PyTorch, 2 threads"]
+    assert list(sides) == ["floor", *SPEEDS]
     assert sides["PyTorch, 1 thread"]["ratio"] == pytest.approx(0.5)  # of 0.5, 0.4 and 4
     # Two cores of 141 billion are more than the product reached, and a step needs 282 million.
     assert sides["floor"]["steps_per_second"] == pytest.approx(282e9 / report["multiply_adds_per_step"])
@@ -77,7 +79,7 @@ def test_emulators_of_many_environments_play_at_once(monkeypatch, fake):
         assert report["sides"][0]["steps_per_second"] == pytest.approx(speed)
 
 
-def test_impala_is_measured_with_a_shard_per_thread_and_in_bfloat16_too(monkeypatch, fake):
+def test_impala_is_measured_in_keras_with_a_shard_per_thread_and_in_bfloat16_too(monkeypatch, fake):
     asked = {}
 
     def ask(self, steps):
@@ -90,14 +92,16 @@ def test_impala_is_measured_with_a_shard_per_thread_and_in_bfloat16_too(monkeypa
     report = compare(algo="impala", repeats=1, threads=2, core="no.so", tell=lambda line: None)
     assert [(side["name"], side["ratio"]) for side in report["sides"][1:]] == [
         ("neurozoo", 1),
-        ("neurozoo, 2 shards", 1.5),
-        ("neurozoo, bfloat16", 1.5),
+        ("neurozoo in Keras", 1.5),
+        ("neurozoo in Keras, bfloat16", 1.5),
     ]
-    one, halves, other = (json.loads(asked[f"neurozoo{name}"][-1]) for name in ("", ", 2 shards", ", bfloat16"))
+    names = ("", " in Keras", " in Keras, bfloat16")
+    one, halves, other = (json.loads(asked[f"neurozoo{name}"][-1]) for name in names)
     overrides = one.pop("overrides")
     assert "shards" not in overrides
-    assert halves.pop("overrides") == overrides | {"shards": 2}
-    assert other.pop("overrides") == overrides | {"dtype": "mixed_bfloat16"}
+    in_keras = overrides | {"engine": "keras", "shards": 2}
+    assert halves.pop("overrides") == in_keras
+    assert other.pop("overrides") == in_keras | {"dtype": "mixed_bfloat16"}
     assert other == halves == one
 
 

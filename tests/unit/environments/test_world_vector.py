@@ -201,7 +201,7 @@ def test_pictures_continue_exactly(core, monkeypatch):
 def test_learners_take_pictures_and_refuse_vectors(algo):
     spec = get_algorithm(algo)
     assert spec.check_game("gym.PlatformerPixels-v0") == "gym.PlatformerPixels-v0"
-    settings = spec.presets["demo"]
+    settings = spec.presets["demo"].changed({"engine": "keras"})
     assert settings.needs_besides("gym.PlatformerPixels-v0") == ("core",)
     assert settings.needs_besides("pong") == ()
     with pytest.raises(NeurozooError, match=r"needs images .* but 'gym.CartPole-v1' shows vectors"):

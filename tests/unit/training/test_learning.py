@@ -66,14 +66,23 @@ def test_a_run_leaves_the_files_of_every_algorithm(uninterrupted_learner):
         "while the state is written",
     ],
 )
-def test_a_learner_that_is_killed_ends_the_same_without_the_core(
-    runner, settings, uninterrupted_learner, tmp_path, crash
-):
+def test_a_learner_that_is_killed_ends_the_same(runner, settings, uninterrupted_learner, tmp_path, crash):
     process = runner.start(tmp_path, whole_settings=settings, crash=crash, **ARGUMENTS)
     process.join(timeout=PATIENCE)
     assert process.exitcode == -signal.SIGKILL, runner.said()
-    runner.finish(tmp_path, whole_settings=settings, threads=2, core=None, **ARGUMENTS)
+    runner.finish(tmp_path, whole_settings=settings, threads=2, **ARGUMENTS)
     assert_same_results(tmp_path, uninterrupted_learner)
+
+
+@pytest.mark.long(seconds=25)
+def test_in_keras_a_learner_ends_the_same_without_the_op(runner, settings, tmp_path):
+    arguments = {**ARGUMENTS, "whole_settings": settings | {"engine": "keras"}}
+    runner.finish(tmp_path / "with", **arguments)
+    process = runner.start(tmp_path / "without", crash="after a report and before the state", **arguments)
+    process.join(timeout=PATIENCE)
+    assert process.exitcode == -signal.SIGKILL, runner.said()
+    runner.finish(tmp_path / "without", threads=2, core=None, **arguments)
+    assert_same_results(tmp_path / "without", tmp_path / "with")
 
 
 @pytest.mark.long(seconds=8)

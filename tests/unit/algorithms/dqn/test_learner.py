@@ -24,7 +24,7 @@ TINY = {
 class StillNetwork:
     """Counts its updates; its values prefer action 2."""
 
-    def __init__(self, layout, settings, *, random):
+    def __init__(self, layout, settings, **given):
         self.updates = self.targets = 0
         self.num_actions = layout.num_actions
         self.samples = []
@@ -58,7 +58,7 @@ class StillNetwork:
 @pytest.fixture
 def opened(monkeypatch, tmp_path):
     """Makes a learner that plays: `opened(preset, **overrides)`."""
-    monkeypatch.setattr(module, "QNetwork", StillNetwork)
+    monkeypatch.setattr(module, "make_q_network", StillNetwork)
     made = []
 
     def make(preset="nature", game="breakout", *, state=None, folder=tmp_path, **overrides):

@@ -154,6 +154,40 @@ def shared_training_step(
     return step
 
 
+def loss_gradient(
+    figures_of: Callable[[Mapping[str, Any], Any], tuple],
+) -> Callable[[Mapping[str, np.ndarray], np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    """Returns a function that computes a loss and its gradient by the outputs of a network that another library has.
+
+    Args:
+        figures_of: Takes a batch of arrays by name, and outputs; returns scalars, of which the first is the loss.
+
+    Returns:
+        A function that takes the same, and returns the scalars and the gradient, of the shape of the outputs.
+
+    Raises:
+        NeurozooError: The backend of Keras is not TensorFlow.
+    """
+    if not _is_tensorflow():
+        raise NeurozooError(
+            "Updates in the op need TensorFlow: set KERAS_BACKEND=tensorflow, or leave it out, or set engine to keras."
+        )
+    import tensorflow as tf
+
+    @tf.function(autograph=False)
+    def compute(batch, outputs):
+        with tf.GradientTape() as tape:
+            tape.watch(outputs)
+            figures = figures_of(batch, outputs)
+        return tf.stack(figures), tape.gradient(figures[0], outputs)
+
+    def call(batch, outputs):
+        figures, gradient = compute({name: tf.constant(each) for name, each in batch.items()}, tf.constant(outputs))
+        return figures.numpy(), gradient.numpy()
+
+    return call
+
+
 def copier(source: "keras.Model", destination: "keras.Model") -> Callable[[], None]:
     """Returns a function that sets a model's weights to those of another."""
     pairs = list(zip(source.weights, destination.weights, strict=True))

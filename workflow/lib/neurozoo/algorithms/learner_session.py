@@ -12,10 +12,10 @@ from typing import Self
 import numpy as np
 
 from neurozoo.algorithms.results import NetworkResult
-from neurozoo.algorithms.session import Report, Watch
+from neurozoo.algorithms.session import Report, RunContext, Watch
 from neurozoo.environments.game_networks import AnyLayout
 from neurozoo.environments.protocols import Protocol
-from neurozoo.native import usable_core
+from neurozoo.native import CORE, usable_core
 from neurozoo.native.build import ALE_VERSION
 
 
@@ -182,3 +182,15 @@ def find_core(given: Path | None, protocol: Protocol) -> tuple[Path | None, list
         core, reason = None, f"The core is built with version {ALE_VERSION} of it, but {installed} is installed."
     said = [f"ale-py plays the games, which takes twice the time of the core. {reason}"] if reason else []
     return core, said
+
+
+def find_network_core(context: RunContext) -> tuple[Path | None, list[str]]:
+    """Returns the core library if it computes the network, and a sentence for the log if Keras does instead."""
+    if context.settings.computes_natively(context.model):
+        return context.core or Path(CORE), []
+    if context.settings.engine != "native":
+        return None, []
+    return None, [
+        "Keras computes the network: the core learns convolutions, dense layers, layer normalisation and ReLU, in "
+        "float32 and in one process."
+    ]

@@ -11,6 +11,8 @@ from neurozoo.environments.games import PLATFORMER_GAMES, world_of
 from neurozoo.environments.observations import check_screens
 from neurozoo.environments.protocols import DEFAULT_PROTOCOLS, Protocol, check_engine, get_protocol, protocol_of
 from neurozoo.errors import NeurozooError
+from neurozoo.networks.catalogue import get_architecture
+from neurozoo.networks.native_plan import learns_natively
 from neurozoo.validation import FROM_YAML, Whole, explain, json_schema
 
 Unit = Literal["frames", "evaluations"]
@@ -161,8 +163,8 @@ Shards = Annotated[
     Whole,
     Field(
         ge=1,
-        description="Equal parts of each batch, which as many threads of an update compute side by side. Other numbers "
-        "round in other ways, so this is a setting of the run; the number of threads is not.",
+        description="Equal parts of each batch in Keras, which as many threads of an update compute side by side. "
+        "Other numbers round in other ways, so this is a setting of the run; the number of threads is not.",
     ),
 ]
 
@@ -210,11 +212,7 @@ class RunSettings(Settings):
     )
     start_state: str | None = Field(default=None, description="today, 2018, or empty for the protocol's own.")
     seed: Whole = Field(default=0, ge=0, description="Seed of the experiment; every run adds its number.")
-    engine: Literal["native", "batched"] = Field(
-        default="native",
-        description="Where networks compute: native (threads of the processor) or batched (on a GPU, docs/gpu.md). Of "
-        "evolution, results differ only by the rounding of sums.",
-    )
+    engine: str = "native"  # a subclass says what there is
 
     @property
     def snapshot_period(self) -> int:
@@ -276,6 +274,13 @@ class RunSettings(Settings):
 class LearnerSettings(RunSettings):
     """What learners that keep observations as bytes share."""
 
+    engine: Literal["native", "keras", "batched"] = Field(
+        default="native",
+        description="What computes networks: native (the core, several times as fast, with the same results on every "
+        "processor; Keras if it lacks a layer), keras, or, of impala, batched (Keras on a GPU, docs/gpu.md). Results "
+        "of native and keras differ only by the rounding of sums.",
+    )
+
     def check_game(self, game: str) -> None:
         """Checks also that the game shows grey pictures."""
         super().check_game(game)
@@ -284,5 +289,9 @@ class LearnerSettings(RunSettings):
             check_screens(game, protocol)
 
     def needs_besides(self, game: str) -> tuple[Need, ...]:
-        """The core plays levels that other environments do not."""
-        return ("core",) if game in PLATFORMER_GAMES else ()
+        """The core computes networks, and plays levels that other environments do not."""
+        return ("core",) if self.engine == "native" or game in PLATFORMER_GAMES else ()
+
+    def computes_natively(self, model: str) -> bool:
+        """Says whether the core computes a `{model}`; Keras does it otherwise."""
+        return self.engine == "native" and learns_natively(get_architecture(model))

@@ -56,7 +56,7 @@ def open_learner(
 ) -> DeepQLearner:
     """Makes a new, untrained deep Q-learner of an Atari game. A replay memory in files is in `folder`.
 
-    The native core plays the games if it can be loaded.
+    The native core plays the games, and computes the network, if it can be loaded.
     """
     settings = resolve_settings("dqn", preset=preset, overrides=overrides)
     protocol = protocol_of(game, settings.protocol, action_set=settings.action_set)
@@ -67,7 +67,9 @@ def open_learner(
         protocol=protocol,
         threads=threads,
     )
-    learner.open(game, folder=folder, remedy="Delete it.", core=usable_core(core)[0])
+    found, _ = usable_core(core)
+    network_core = found if settings.computes_natively(model) else None
+    learner.open(game, folder=folder, remedy="Delete it.", core=found, network_core=network_core)
     return learner
 
 
@@ -87,7 +89,7 @@ def open_actor_critic(
             game, protocol, count=count, threads=threads, seed_of=seed_of, core=usable_core(core)[0]
         ),
     )
-    learner.open()
+    learner.open(network_core=usable_core(core)[0] if settings.computes_natively(model) else None, threads=threads)
     return learner
 
 

@@ -1,5 +1,6 @@
 """Compares the speed of a learner: this project, PyTorch, and the machine's limit, measured in turn."""
 
+import itertools
 import json
 import math
 import os
@@ -161,8 +162,8 @@ def compare(
     peak_of_core = measure_peak(threads=[1], core=core)["multiply_adds_per_second"]
     shards = math.gcd(threads, settings.batch_size)  # equal parts of a batch
     variants: dict[str, dict[str, object]] = {"neurozoo": {}}
-    variants |= {f"neurozoo, {shards} shards": {"shards": shards}} if shards > 1 else {}
-    variants |= {"neurozoo, bfloat16": {"dtype": "mixed_bfloat16"}} if algo == "impala" else {}
+    variants["neurozoo in Keras"] = in_keras = {"engine": "keras", "shards": shards}
+    variants |= {"neurozoo in Keras, bfloat16": in_keras | {"dtype": "mixed_bfloat16"}} if algo == "impala" else {}
     here = [sys.executable, "-m", "neurozoo.benchmark.learning_loop"]
     shared = {"game": game, "threads": threads, "core": os.fspath(core)}
     ours = {"algo": algo, "model": model, "preset": contest.preset, "overrides": contest.overrides, **shared}
@@ -178,9 +179,10 @@ def compare(
             )
         theirs = {name: getattr(settings, name) for name in contest.shared}
         theirs |= {"model": model} if algo == "impala" else {"epsilon": settings.epsilon_end}
-        for count in sorted({1, threads}):
-            arguments = json.dumps({"game": game, "warm_up": contest.warm_up, **theirs, "threads": count})
-            name = f"PyTorch, {count} thread{'s' * (count > 1)}"
+        for compiled, count in itertools.product((False, True), sorted({1, threads})):
+            choices = {"threads": count, "compiled": compiled}
+            arguments = json.dumps({"game": game, "warm_up": contest.warm_up, **theirs, **choices})
+            name = f"PyTorch{', compiled' * compiled}, {count} thread{'s' * (count > 1)}"
             commands[name] = [str(torch_python), str(Path(__file__).with_name(f"torch_{algo}.py")), arguments]
     turns: dict[str, list[dict]] = {name: [] for name in commands}
     sides = []

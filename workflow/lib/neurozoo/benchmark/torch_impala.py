@@ -47,12 +47,12 @@ def make_network(model: str, num_actions: int):
             self.num_actions = num_actions
 
         def forward(self, observations, actions, rewards):
-            seen = self.torso(observations.float() / 255.0)
+            seen = self.torso(observations.contiguous(memory_format=torch.channels_last).float() / 255.0)
             before = functional.one_hot(actions, self.num_actions).float()
             core = torch.cat([seen, rewards.clamp(-1, 1)[:, None], before], dim=1)
             return self.policy(core), self.baseline(core)[:, 0]
 
-    return Network()
+    return Network().to(memory_format=torch.channels_last)
 
 
 class Loop:
@@ -71,7 +71,10 @@ class Loop:
         assert isinstance(actions, Discrete)  # all Atari games have buttons
         self.num_actions = int(actions.n)
         self.network = make_network(s.model, self.num_actions)
-        self.optimizer = torch.optim.RMSprop(self.network.parameters(), lr=s.learning_rate, alpha=0.99, eps=0.01)
+        self.optimizer = torch.optim.RMSprop(
+            self.network.parameters(), lr=s.learning_rate, alpha=0.99, eps=0.01, foreach=True
+        )
+        self.answer = torch.compile(self.network) if s.compiled else self.network
         observation, _ = self.environments.reset(seed=1)
         self.now = (observation.copy(), np.zeros(s.num_envs, np.int64), np.zeros(s.num_envs, np.float32))
         self.unroll: list[tuple] = []
@@ -82,7 +85,7 @@ class Loop:
 
         for _ in range(-(-steps // self.settings.num_envs)):
             with torch.no_grad():
-                logits, _ = self.network(*map(torch.from_numpy, self.now))
+                logits, _ = self.answer(*map(torch.from_numpy, self.now))
                 actions = torch.distributions.Categorical(logits=logits).sample()
             observation, rewards, is_over, is_cut, _ = self.environments.step(actions.numpy().astype(np.int32))
             self.unroll.append(
@@ -111,7 +114,7 @@ class Loop:
         s = self.settings
         actions, old_logits, rewards, is_last = happened
         time, batch = actions.shape
-        logits, values = self.network(*(each.flatten(0, 1) for each in inputs))
+        logits, values = self.answer(*(each.flatten(0, 1) for each in inputs))
         logits, values = logits.view(time + 1, batch, -1)[:-1], values.view(time + 1, batch)
         policy = torch.log_softmax(logits, dim=-1)
         taken = policy.gather(-1, actions[..., None])[..., 0]

@@ -11,9 +11,9 @@ import numpy as np
 
 from neurozoo.agents.policies import PolicyInputs
 from neurozoo.algorithms.divergence import check_finite
+from neurozoo.algorithms.dqn.native_q_network import AnyQNetwork, make_q_network
 from neurozoo.algorithms.dqn.phases import PhaseStatistics
 from neurozoo.algorithms.dqn.playing import epsilon_greedy, play_test
-from neurozoo.algorithms.dqn.q_network import QNetwork
 from neurozoo.algorithms.dqn.replay import Replay, Sample
 from neurozoo.algorithms.dqn.settings import HISTORY, DqnSettings
 from neurozoo.algorithms.learner_session import ReportedNetwork
@@ -98,11 +98,13 @@ class DeepQLearner:
         return "train", min(done, s.epoch_steps), s.epoch_steps, "steps of train"
 
     @property
-    def parts(self) -> tuple[VectorEnvironment, QNetwork, Replay]:
+    def parts(self) -> tuple[VectorEnvironment, AnyQNetwork, Replay]:
         """The environments, the network and the replay memory; only after `open`."""
         return self._environments, self._network, self._replay
 
-    def open(self, game: str, *, folder: Path, remedy: str, core: Path | None = None) -> list[str]:
+    def open(
+        self, game: str, *, folder: Path, remedy: str, core: Path | None = None, network_core: Path | None = None
+    ) -> list[str]:
         """Makes environments, networks and replay memory. If there is a state, call `set_state` before.
 
         Args:
@@ -110,6 +112,7 @@ class DeepQLearner:
             folder: Where the replay memory may keep files.
             remedy: What the user can do about damaged files.
             core: See `make_vector_environment`.
+            network_core: The native core that computes the network; None for Keras.
 
         Returns:
             Sentences for the log.
@@ -136,7 +139,8 @@ class DeepQLearner:
             slack=2 * -(-SAVE_STEPS // s.num_envs),  # a step may end an episode, and the next one begins with a row
             remedy=f"Restore it, or set keep_replay to false to continue with an empty one. If not: {remedy}",
         )
-        self._network = QNetwork(self._layout, s, random=generator(self._entropy, Purpose.INITIAL_WEIGHTS))
+        random = generator(self._entropy, Purpose.INITIAL_WEIGHTS)
+        self._network = make_q_network(self._layout, s, random=random, core=network_core, threads=self.threads)
         said = [self._replay.announcement]
         if self._saved:
             (state, arrays), self._saved = self._saved, None

@@ -10,6 +10,7 @@ import numpy as np
 
 from neurozoo.algorithms.compiled import copier, fused, in_shards, predictor, training_step
 from neurozoo.algorithms.dqn.settings import DqnSettings
+from neurozoo.algorithms.dqn.weights import initial_weights
 from neurozoo.networks.chains import Layout
 from neurozoo.networks.layers import PlacedLayer
 
@@ -38,7 +39,7 @@ class QNetwork:
         self.target = _trainable(layout, is_dueling=settings.dueling)
         self.target.trainable = False
         for weights in self.online.weights:
-            weights.assign(_initial(weights, settings.initialisation, random))
+            weights.assign(initial_weights(tuple(weights.shape), settings.initialisation, random))
         self.acting = _trainable(layout, is_dueling=settings.dueling) if settings.plays_on else self.online
         self._trainer = _trainer(self.online, self.target, settings)
         self._train = training_step(self._trainer)
@@ -148,20 +149,6 @@ def _folded(found: Mapping[str, np.ndarray], kind: str) -> np.ndarray:
     if kind == "bias":
         return value + centred
     return np.concatenate([np.broadcast_to(value, centred.shape), centred])
-
-
-def _initial(weights, rule: str, random: np.random.Generator) -> np.ndarray:
-    shape = tuple(weights.shape)
-    fan_in, field = int(np.prod(shape[:-1])), int(np.prod(shape[:-2]))
-    if len(shape) == 1:
-        return np.zeros(shape, np.float32)
-    if rule == "gaussian":
-        return (0.01 * random.standard_normal(shape)).astype(np.float32)
-    if rule == "glorot_uniform":
-        bound = np.sqrt(6 / (fan_in + field * shape[-1]))
-    else:
-        bound = np.sqrt({"torch": 1, "fan_in_uniform": 3, "he_uniform": 6}[rule] / fan_in)
-    return random.uniform(-bound, bound, shape).astype(np.float32)
 
 
 def _stacked(screens: np.ndarray) -> np.ndarray:

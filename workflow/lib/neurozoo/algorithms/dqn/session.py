@@ -4,7 +4,7 @@ from typing import Self
 
 from neurozoo.algorithms.compiled import keep_to_threads
 from neurozoo.algorithms.dqn.learner import DeepQLearner
-from neurozoo.algorithms.learner_session import LearnerSession, find_core
+from neurozoo.algorithms.learner_session import LearnerSession, find_core, find_network_core
 from neurozoo.algorithms.session import RunContext
 from neurozoo.environments.game_networks import layout_of
 
@@ -40,6 +40,13 @@ class DqnSession(LearnerSession):
         context = self._context
         keep_to_threads(context.threads)
         core, said = find_core(context.core, self._protocol)
-        folder = context.state_dir / REPLAY
-        self.announcements += said + self._learner.open(context.game, folder=folder, remedy=context.remedy, core=core)
+        network_core, more = find_network_core(context)
+        self.announcements += said + more
+        self.announcements += self._learner.open(
+            context.game,
+            folder=context.state_dir / REPLAY,
+            remedy=context.remedy,
+            core=core,
+            network_core=network_core,
+        )
         return self

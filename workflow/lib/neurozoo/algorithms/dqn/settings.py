@@ -181,8 +181,8 @@ class DqnSettings(LearnerSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.engine != "native":
-            raise NeurozooError("dqn plays in environments of its own: leave engine at native.")
+        if self.engine == "batched":
+            raise NeurozooError("dqn does not learn with the batched engine: set engine to native or keras.")
         if self.protocol not in PROTOCOLS_LEARNED:
             raise NeurozooError(
                 f"dqn plays under one of the protocols {', '.join(PROTOCOLS_LEARNED)}, but protocol is "

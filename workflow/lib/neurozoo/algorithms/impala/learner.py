@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from neurozoo.algorithms.impala.actor import Game
 from neurozoo.algorithms.impala.collector import Collector
 from neurozoo.algorithms.impala.device_rollouts import DeviceRollout, SharedPlayer
 from neurozoo.algorithms.impala.minibatches import Lesson, minibatches, unrolls
-from neurozoo.algorithms.impala.network import ActorCritic
+from neurozoo.algorithms.impala.native_network import make_actor_critic
 from neurozoo.algorithms.impala.player import Player
 from neurozoo.algorithms.impala.playing import MakeEnvironments, make_policy, play_test
 from neurozoo.algorithms.impala.proximal import proximal_of
@@ -26,7 +27,6 @@ from neurozoo.algorithms.impala.team import Team
 from neurozoo.algorithms.learner_session import ReportedNetwork
 from neurozoo.algorithms.session import Report
 from neurozoo.compute.mpi import ALONE, LEADER, Alone, Ranks
-from neurozoo.environments.observations import byte_scale
 from neurozoo.environments.protocols import Protocol
 from neurozoo.networks.keras_networks import KerasLayout
 from neurozoo.randomness import Entropy, Purpose, generator
@@ -107,15 +107,18 @@ class ImpalaLearner:
         done = self.steps - self.iteration * s.epoch_steps
         return "train", min(done, s.epoch_steps), s.epoch_steps, "steps of train"
 
-    def open(self) -> None:
-        """Makes environments and `network`. If there is a state, call `set_state` before."""
+    def open(self, *, network_core: Path | None = None, threads: int = 1) -> None:
+        """Makes environments and `network` (see `make_actor_critic`). If there is a state, call `set_state` before."""
         s = self.settings
-        self.network = ActorCritic(
+        random, learners = generator(self._entropy, Purpose.INITIAL_WEIGHTS), self._ranks.group(range(s.learners))
+        self.network = make_actor_critic(
             self._layout,
             s,
-            random=generator(self._entropy, Purpose.INITIAL_WEIGHTS),
-            byte_scale=byte_scale(self._protocol),
-            learners=self._ranks.group(range(s.learners)),
+            protocol=self._protocol,
+            random=random,
+            learners=learners,
+            core=network_core,
+            threads=threads,
         )
         if self._actors:
             self._player = Collector(s, layout=self._layout, ranks=self._ranks, actors=self._actors)
@@ -139,7 +142,7 @@ class ImpalaLearner:
             forward=self.network.act,
             make_environments=self._make_environments,
         )
-        if engine == "native":
+        if engine != "batched":
             return make(environments=environments)
         size = len(environments) // PLAYERS
         shares = [environments[first : first + size] for first in range(0, len(environments), size)]

@@ -7,7 +7,7 @@ from typing import Self
 from neurozoo.algorithms.compiled import keep_to_threads, need_jax
 from neurozoo.algorithms.impala.learner import ImpalaLearner
 from neurozoo.algorithms.impala.remote_actor import act_for_a_learner
-from neurozoo.algorithms.learner_session import LearnerSession, find_core
+from neurozoo.algorithms.learner_session import LearnerSession, find_core, find_network_core
 from neurozoo.algorithms.session import RunContext
 from neurozoo.compute.gpus import claim_gpus
 from neurozoo.compute.mpi import Ranks
@@ -57,9 +57,10 @@ class ImpalaSession(LearnerSession):
             need_jax()
         keep_to_threads(self._context.threads)
         self._core, said = find_core(self._context.core, self._protocol)
-        self.announcements += said + slow_precision(self._context.settings.dtype)
+        network_core, more = find_network_core(self._context)
+        self.announcements += said + more + slow_precision(self._context.settings.dtype)
         try:
-            self._learner.open()
+            self._learner.open(network_core=network_core, threads=self._context.threads)
         except (LookupError, ValueError) as error:  # arrays of the state that are missing, or of other shapes
             raise NeurozooError(f"The state is damaged ({error!r}). {self._context.remedy}") from error
         return self

@@ -296,6 +296,10 @@ class ImpalaSettings(LearnerSettings):
                 f"Choose another network, such as {example!r}, or another objective."
             )
 
+    def computes_natively(self, model: str) -> bool:
+        """Says also whether the run is one process that computes in float32."""
+        return super().computes_natively(model) and self.dtype == "float32" and self.ranks == 1
+
     def epsilon(self, steps: int) -> float:
         """Returns the probability of a random action of pqn after a number of steps of all environments."""
         share = min(steps / self.epsilon_steps, 1.0)

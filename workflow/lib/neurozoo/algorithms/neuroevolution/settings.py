@@ -56,6 +56,11 @@ class EvolutionSettings(RunSettings):
     WAYS_TO_RUN: ClassVar[tuple[str, ...]] = ("snapshot_frames", "record_population")
     STARTS_FROM: ClassVar[Literal["nothing", "population", "weights"]] = "nothing"  # what `start_source` holds
 
+    engine: Literal["native", "batched"] = Field(
+        default="native",
+        description="Where episodes are played: native (threads of the processor) or batched (networks on a GPU, "
+        "docs/gpu.md). Results differ only by the rounding of sums.",
+    )
     episode_cutoff_mode: Annotated[
         Annotated[Whole, Field(ge=1), Tag("<integer>")] | Annotated[str, Tag("<string>")],
         either("integer", "string"),

@@ -1,0 +1,193 @@
+"""The op learns what Keras learns, and the same on every processor with any number of threads."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from neurozoo.algorithms.dqn.native_q_network import NativeQNetwork
+from neurozoo.algorithms.dqn.presets import PRESETS
+from neurozoo.algorithms.dqn.q_network import QNetwork
+from neurozoo.algorithms.dqn.replay import Sample
+from neurozoo.algorithms.dqn.settings import DqnSettings
+from neurozoo.errors import NeurozooError
+from neurozoo.networks.catalogue import NETWORKS, get_network
+from neurozoo.networks.chains import Network
+from neurozoo.networks.layers import Layer
+from neurozoo.networks.native_plan import learns_natively
+
+SETTINGS = dataclasses.replace(
+    PRESETS["neurozoo"], num_envs=1, train_frequency=4, prioritised=False, batch_size=5, n_steps=2, double=True
+)
+OUT = Layer("out", "dense", activation="linear")
+
+
+def sample_of(settings, shape, actions, *, seed):
+    random, batch = np.random.default_rng(seed), settings.batch_size
+    screens = random.integers(0, 256, (batch, 4 + settings.n_steps, *shape)).astype(np.uint8)
+    returns, weights = random.normal(scale=2, size=batch), random.uniform(0.1, 1, batch)
+    return Sample(
+        screens=screens,
+        actions=random.integers(actions, size=batch).astype(np.int32),
+        returns=returns.astype(np.float32),
+        discounts=np.where(random.random(batch) < 0.2, 0, 0.97).astype(np.float32),
+        weights=weights.astype(np.float32),
+        rows=np.arange(batch),
+    )
+
+
+def random_network(random):
+    """Draws convolutions, dense layers, and a shape of screens that they fit."""
+    layers, size = [], int(random.integers(9, 22))
+    shape, inner = (size, size + int(random.integers(4))), size
+    for number in range(random.integers(3)):
+        kernel, padding = int(random.integers(1, min(5, inner) + 1)), str(random.choice(["same", "valid"]))
+        layer = Layer(
+            f"conv{number}",
+            "conv",
+            int(random.integers(1, 40)),
+            kernel=kernel,
+            stride=int(random.integers(1, 4)),
+            padding=padding,
+            bias=bool(random.random() < 0.7),
+            activation=str(random.choice(["relu", "relu", "linear"])),
+        )
+        layers.append(layer)
+        inner = layer.out_size(inner)
+    for number in range(random.integers(1, 3)):
+        layers.append(
+            Layer(f"dense{number}", "dense", 2 * int(random.integers(1, 80)), bias=bool(random.random() < 0.7))
+        )
+    return Network("drawn", (), (*layers, OUT)), shape
+
+
+def pair_of(core, layout, settings, **choices):
+    """Returns the network in Keras and in the op, with the same first weights."""
+    own = NativeQNetwork(layout, settings, random=np.random.default_rng(7), core=core, **choices)
+    return QNetwork(layout, settings, random=np.random.default_rng(7)), own
+
+
+def distance(ours, theirs):
+    """Returns the largest difference of two sets of arrays, relative to the largest number of each array."""
+    assert set(ours) == set(theirs)
+    return max(float(np.abs(ours[name] - theirs[name]).max() / (np.abs(theirs[name]).max() + 1e-12)) for name in ours)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_gradients_of_random_networks_are_those_of_keras(core, seed):
+    random = np.random.default_rng(seed)
+    network, shape = random_network(random)
+    actions = int(random.integers(2, 19))
+    settings = dataclasses.replace(
+        SETTINGS, dueling=bool(seed % 2), batch_size=int(random.integers(1, 20)), double=bool(seed % 3)
+    )
+    layout = network.layout(actions, (*shape, 4))
+    keras, own = pair_of(core, layout, settings, threads=2)
+    sample = sample_of(settings, shape, actions, seed=seed)
+    np.testing.assert_allclose(own.update(sample), keras.update(sample), rtol=1e-5, atol=1e-5)
+
+    def gradients(network):  # the first step of Adam keeps a tenth of them, and their squares
+        arrays = network.get_arrays()
+        return {name: arrays[name] for name in arrays if name.startswith("optimizer")}
+
+    assert distance(gradients(own), gradients(keras)) < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "model", "is_dueling"),
+    [
+        ("rmsprop", "simple_dqn", True),
+        ("rmsprop_centered", "small", False),
+        ("adam", "large", True),
+        ("adadelta", "nature", False),
+    ],
+)
+def test_updates_are_those_of_keras_and_either_continues_what_the_other_began(core, optimizer, model, is_dueling):
+    settings = dataclasses.replace(SETTINGS, optimizer=optimizer, dueling=is_dueling)
+    keras, own = pair_of(core, get_network(model).layout(6, (44, 40, 4)), settings)
+    for number in range(6):
+        sample = sample_of(settings, (44, 40), 6, seed=number)
+        np.testing.assert_allclose(own.update(sample), keras.update(sample), rtol=1e-4, atol=1e-4)
+        if number == 2:
+            keras_arrays = keras.get_arrays()
+            keras.set_arrays(own.get_arrays())
+            own.set_arrays(keras_arrays)
+        if number == 3:
+            for each in (keras, own):
+                each.update_target()
+                each.update_acting()
+    assert distance(own.get_arrays(), keras.get_arrays()) < 1e-4
+    np.testing.assert_allclose(own.theta(), keras.theta(), atol=1e-5)
+    stacks = sample.screens[:, :4]
+    np.testing.assert_allclose(own.values(stacks), keras.values(stacks), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(own.acting_values(stacks), keras.acting_values(stacks), rtol=1e-4, atol=1e-4)
+
+
+def test_bytes_depend_neither_on_threads_nor_on_the_width_of_vectors(core):
+    found = []
+    for choices in ({"threads": 1}, {"threads": 2}, {"threads": 5}, {"threads": 2, "is_narrow": True}):
+        network = NativeQNetwork(
+            get_network("nature").layout(6), SETTINGS, random=np.random.default_rng(0), core=core, **choices
+        )
+        for number in range(3):
+            sample = sample_of(SETTINGS, (84, 84), 6, seed=number)
+            errors = network.update(sample)
+        found.append({**network.get_arrays(), "errors": errors, "values": network.values(sample.screens[:, :4])})
+    for other in found[1:]:
+        for name, array in found[0].items():
+            np.testing.assert_array_equal(array, other[name], err_msg=name)
+
+
+def test_the_batch_of_a_prediction_does_not_matter(core):
+    network = NativeQNetwork(get_network("nature").layout(6), SETTINGS, random=np.random.default_rng(0), core=core)
+    stacks = np.random.default_rng(1).integers(0, 256, (128, 4, 84, 84)).astype(np.uint8)
+    together = network.values(stacks)
+    for count in (1, 3, 8):
+        np.testing.assert_array_equal(network.values(stacks[:count]), together[:count])
+
+
+@pytest.mark.long(seconds=30)
+def test_after_a_thousand_updates_it_is_as_close_to_keras_as_keras_in_shards(core):
+    layers = (
+        Layer("conv1", "conv", 16, kernel=4, stride=2, padding="valid"),
+        Layer("conv2", "conv", 32, kernel=3, stride=2, padding="valid"),
+        Layer("fc", "dense", 64),
+        OUT,
+    )
+    layout = Network("drawn", (), layers).layout(4, (20, 20, 4))
+    settings = dataclasses.replace(SETTINGS, batch_size=16, learning_rate=5e-5)
+    keras, own = pair_of(core, layout, settings)
+    in_shards = QNetwork(layout, dataclasses.replace(settings, shards=2), random=np.random.default_rng(7))
+    before = keras.theta()
+    for number in range(1_000):
+        sample = sample_of(settings, (20, 20), 4, seed=number % 50)
+        for network in (keras, own, in_shards):
+            network.update(sample)
+            if number % 100 == 99:
+                network.update_target()
+    drift = np.linalg.norm(in_shards.theta() - keras.theta())
+    assert 0 < np.linalg.norm(own.theta() - keras.theta()) < 3 * drift
+    assert drift < 0.05 * np.linalg.norm(keras.theta() - before)
+
+
+def test_networks_with_other_layers_go_to_keras():
+    lacking = {name for name, network in NETWORKS.items() if not learns_natively(network)}
+    assert {"dense_tanh", "mujoco", "cshenton", "virtual_bn", "recurrent_large"} <= lacking
+    assert not lacking & {"large", "small", "nature", "simple_dqn", "linear", "cells"}
+    settings = DqnSettings()
+    assert settings.computes_natively("nature")
+    assert not settings.computes_natively("dense_tanh")
+    assert not dataclasses.replace(settings, engine="keras").computes_natively("nature")
+    assert settings.needs_besides("pong") == ("core",)
+
+
+def test_arrays_of_another_network_and_too_many_threads_are_refused(core):
+    small, other = (get_network(name).layout(6) for name in ("small", "large"))
+    network, of_other = (
+        NativeQNetwork(layout, SETTINGS, random=np.random.default_rng(0), core=core) for layout in (small, other)
+    )
+    with pytest.raises(ValueError, match="was expected"):
+        network.set_arrays(of_other.get_arrays())
+    with pytest.raises(ValueError, match="was expected"):
+        network.update(sample_of(SETTINGS, (84, 80), 6, seed=0))
+    with pytest.raises(NeurozooError, match="at least 1 thread"):
+        NativeQNetwork(small, SETTINGS, random=np.random.default_rng(0), core=core, threads=0)
