@@ -32,7 +32,8 @@ def batch_of(settings, *, seed):
         "logits": numbers(TIME, BATCH, ACTIONS),
     }
     if settings.objective == "vtrace":
-        happened |= {"rewards": numbers(TIME, BATCH), "is_last": random.random((TIME, BATCH)) < 0.1}
+        happened |= {name: numbers(TIME, BATCH) for name in ("rewards", "after_limit")}
+        happened["is_last"] = random.random((TIME, BATCH)) < 0.1
     else:
         happened |= {name: numbers(TIME, BATCH) for name in ("values", "advantages", "targets")}
     return seen | happened

@@ -97,8 +97,7 @@ class Rollout:
     def set_arrays(self, step: int, arrays: Mapping[str, np.ndarray]) -> None:
         """Continues from what `get_arrays` returned."""
         for n, name in enumerate(self.ARRAYS):
-            if name in arrays:  # states of earlier versions have no `after_limit`
-                getattr(self, name)[: step + (n < self.INPUTS)] = arrays[name]
+            getattr(self, name)[: step + (n < self.INPUTS)] = arrays[name]
         self.bootstrap[:] = arrays["bootstrap"]
         self.state = tuple(arrays[f"begin_{name}"] for name, _ in zip(MEMORY, self.state, strict=False))
 
