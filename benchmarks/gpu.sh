@@ -27,9 +27,9 @@ export PYTHONPATH=/tmp/gpu-site:$PWD/workflow/lib PYTHONUNBUFFERED=1 KERAS_BACKE
 export JAX_COMPILATION_CACHE_DIR=/tmp/gpu-cache JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0
 core=$packed/libneurozoo_core.so
 python3 -m pytest -q -p no:cacheprovider --noconftest tests/unit/algorithms/impala/test_device_rollouts.py -k "goes_on or learned" | tail -1
-python3 -m neurozoo.benchmark.gpu --ops $core --threads "$THREADS" --num-envs "$NUM_ENVS" --seconds "$SECONDS_OF_ROW" \
+python3 -m neurozoo.benchmark.gpu --core $core --threads "$THREADS" --num-envs "$NUM_ENVS" --seconds "$SECONDS_OF_ROW" \
   --device "$DEVICE" --save "$OUT/gpu.json"
 settings="engine=batched num_envs=$((NUM_ENVS / 2)) batch_size=8 unroll_length=16 shards=1 frames=$FRAMES num_test_episodes=10"
 time python3 -m neurozoo train --algo impala --game pong --model nature_layer_norm --preset neurozoo_pqn \
-  $(printf -- '--set %s ' $settings) --threads "$THREADS" --ops $core --run-dir /tmp/gpu-pong
+  $(printf -- '--set %s ' $settings) --threads "$THREADS" --core $core --run-dir /tmp/gpu-pong
 cp /tmp/gpu-pong/log.jsonl /tmp/gpu-pong/result.json "$OUT"/

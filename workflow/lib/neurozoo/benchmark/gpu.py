@@ -7,7 +7,6 @@ Each row is a process of its own, which gets the whole device.
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import time
@@ -138,8 +137,9 @@ def main() -> None:
     sides += [(side, objective) for objective in NETWORKS for side in ("neurozoo", "eager", "compiled")]
     for side, objective in sides:
         command = [sys.executable, "-m", "neurozoo.benchmark.gpu", *sys.argv[1:], "--row", side, objective]
-        answer = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
-        rows.append(json.loads(answer.stdout.splitlines()[-1]) if answer.returncode == 0 else {"side": side})
+        answer = subprocess.run(command, stdout=subprocess.PIPE, text=True, )
+        failed = {"side": side, "objective": objective, "status": answer.returncode}
+        rows.append(failed if answer.returncode else json.loads(answer.stdout.splitlines()[-1]))
         print(json.dumps(rows[-1]), flush=True)
         if options.save:
             write_json(options.save, {"machine": machine(), "game": GAME, **common, "rows": rows})
