@@ -13,7 +13,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.training import ownership
 from neurozoo.training.heartbeat import Heartbeat, process_started, read_heartbeat
 from neurozoo.training.ownership import PATIENCE, POLL, SILENCE, wait_for_earlier_training
-from training_processes import assert_same_results
+from training_processes import ENDLESS, assert_same_results
 
 
 def nothing():
@@ -135,7 +135,7 @@ def test_a_signal_ends_the_wait(tmp_path):
 
 
 def test_a_dead_process_that_its_parent_has_not_reaped_does_not_train(tmp_path, seconds, runner, wait_until):
-    process = runner.start(tmp_path, settings={"frames": 400_000})
+    process = runner.start(tmp_path, settings=ENDLESS)
     wait_until((tmp_path / "state" / "journal.jsonl").exists, what="no journal")
     with pytest.raises(NeurozooError, match=f"trained by process {process.pid} on "):
         wait_for_earlier_training(tmp_path / "state", check=nothing)
@@ -170,10 +170,9 @@ def test_a_training_that_was_cut_off_and_comes_back_changes_nothing(runner, tmp_
     longer = {"frames": 40_000}
     uninterrupted, run_dir = tmp_path / "uninterrupted", tmp_path / "run"
     runner.finish(uninterrupted, settings=longer)
-    cut_off = runner.start(run_dir, settings=longer)
+    cut_off = runner.start(run_dir, settings=ENDLESS)
     wait_until((run_dir / "state" / "journal.jsonl").exists, what="no journal")
     os.kill(cut_off.pid, signal.SIGSTOP)
-    assert not (run_dir / "checkpoint.npz").exists(), "the training is too short for this test"
     change_heartbeat(run_dir / "state", host="elsewhere")  # as of a node without a network
     os.utime(run_dir / "state" / "process.json", (0, 0))
     runner.finish(run_dir, settings=longer)

@@ -3,9 +3,16 @@
 import os
 import sys
 
+from neurozoo.signals import end_quietly
+
+# Programs of the project, from their first moment: `python -m neurozoo...`, and scripts that Snakemake starts.
+if (sys.argv[:1] == ["-m"] and any(word.partition(".")[0] == "neurozoo" for word in sys.orig_argv)) or (
+    type(getattr(sys.modules["__main__"], "snakemake", None)).__name__ == "Snakemake"
+):
+    end_quietly()
+
 from neurozoo.account import complete_account
 from neurozoo.cores import limit_pools
-from neurozoo.signals import end_quietly
 
 __version__ = "0.1.0"
 
@@ -16,11 +23,6 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 complete_account()
 if "snakemake.cli" not in sys.modules:  # its jobs get its variables, also on other machines
     limit_pools()
-
-# Programs of the project, from their first moment: `python -m neurozoo...`, and scripts that Snakemake starts.
-_is_module = sys.argv[:1] == ["-m"] and any(word.partition(".")[0] == "neurozoo" for word in sys.orig_argv)
-if _is_module or type(getattr(sys.modules["__main__"], "snakemake", None)).__name__ == "Snakemake":
-    end_quietly()
 
 
 def __getattr__(name: str):

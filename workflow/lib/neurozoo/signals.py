@@ -91,11 +91,16 @@ def _show_others(hook: Callable[..., object], raised: Any, *others: Any) -> None
 
 
 def hang_up(number: int, _frame: FrameType | None) -> None:
-    """Handles a lost terminal as Ctrl-C, which reaches all processes of a command. Snakemake then tidies up."""
-    if os.getsid(0) == os.getpid():  # the system tells only the first process of a terminal, such as that of `ssh -t`
+    """Handles a signal as Ctrl-C, which reaches all processes of a command. Snakemake then tidies up."""
+    if leads():
         signal.signal(number, signal.SIG_IGN)
         os.killpg(0, number)
     raise KeyboardInterrupt
+
+
+def leads() -> bool:
+    """Returns whether this is the first process of a terminal (`ssh -t`) or a container, which alone is told to end."""
+    return os.getsid(0) == os.getpid()
 
 
 def _end() -> None:

@@ -60,7 +60,7 @@ from neurozoo.plan.run_targets import check_run_targets, runs_of_targets
 from neurozoo.plan.targets import check_targets
 from neurozoo.plan.tried_environments import try_environments
 from neurozoo.records.kept_result import keep_result
-from neurozoo.signals import OF_SCHEDULERS, hang_up
+from neurozoo.signals import OF_SCHEDULERS, hang_up, leads
 
 Wildcards = Any  # Snakemake's; anything that `dict` takes
 
@@ -217,8 +217,10 @@ class Plan:
         A killed Snakemake leaves jobs behind. `--touch` gets along only with results whose files belong together.
         """
         executor = self._workflow.executor_plugin.name
-        if not self._workflow.local_exec and signal.getsignal(signal.SIGHUP) is hang_up:
+        if signal.getsignal(signal.SIGHUP) is hang_up and not self._workflow.local_exec:
             signal.signal(signal.SIGHUP, signal.SIG_DFL)  # jobs in a queue go on without a terminal
+        elif signal.getsignal(signal.SIGHUP) is hang_up and leads():
+            signal.signal(signal.SIGTERM, hang_up)  # Snakemake would wait for its jobs, which nobody tells
         check_folders(self._folders())
         set_to_now(self._from_the_future, time_in(self._results))
         if executor == "touch":
