@@ -58,8 +58,9 @@ def played(learner, rollouts):
 
 
 @pytest.mark.skipif(os.environ.get("KERAS_BACKEND") == "jax", reason="it starts the others")
-def test_with_jax():
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
+@pytest.mark.parametrize("chosen", ["pqn", pytest.param("not pqn", marks=pytest.mark.long(seconds=90))])
+def test_with_jax(chosen):
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", chosen, __file__]
     answer = subprocess.run(command, env=os.environ | {"KERAS_BACKEND": "jax"}, capture_output=True, text=True)
     assert answer.returncode == 0, answer.stdout[-3000:]
 
