@@ -137,7 +137,7 @@ def main() -> None:
     sides += [(side, objective) for objective in NETWORKS for side in ("neurozoo", "eager", "compiled")]
     for side, objective in sides:
         command = [sys.executable, "-m", "neurozoo.benchmark.gpu", *sys.argv[1:], "--row", side, objective]
-        answer = subprocess.run(command, stdout=subprocess.PIPE, text=True, )
+        answer = subprocess.run(command, stdout=subprocess.PIPE, text=True)
         failed = {"side": side, "objective": objective, "status": answer.returncode}
         rows.append(failed if answer.returncode else json.loads(answer.stdout.splitlines()[-1]))
         print(json.dumps(rows[-1]), flush=True)
