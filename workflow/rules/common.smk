@@ -19,14 +19,16 @@ from snakemake.cli import get_argument_parser
 library = Path(str(workflow.current_basedir)).parent / "lib"
 if library.is_dir():
     sys.path.insert(0, str(library))
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(library), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 from neurozoo.agents.playable_agent import IMPORTED
 from neurozoo.gallery.file_titles import FOLDERS
 from neurozoo.networks.catalogue import KERAS_NETWORKS
 from neurozoo.plan.planned_runs import filmed_runs, runs_with_lean, runs_with_levels, runs_with_predictions
-from neurozoo.plan.prepare import check_config_files, prepare
+from neurozoo.plan.prepare import check_config_files, prepare, put_before_installed
 from neurozoo.plan.products import algo_pattern, figure_formats, planned_products, run_files
+
+if library.is_dir():
+    put_before_installed(library)
 
 # Snakemake takes braces in absolute paths for wildcards: in those of environments, none of which has any, and of locks.
 if set("{}") & set(os.getcwd() + str(workflow.current_basedir)):

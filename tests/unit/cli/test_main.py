@@ -215,7 +215,7 @@ def test_statistics_of_any_table_of_metrics_come_with_figures(tmp_path, capsys):
     main([*words, "50"])
     assert "comparison.csv" in capsys.readouterr().out
     comparison = (tmp_path / "s" / "comparison.csv").read_text()
-    assert 'ga,large,,es,large,,"uber2018, unknown",pong,1,2,,1000,2,,1000,0.5,0,' in comparison
+    assert 'ga,large,,es,large,,"uber2018, unknown",pong,1,2,,1000,2,,1000,0.5,,,,,,' in comparison
     names = {path.stem for path in (tmp_path / "s").glob("*.pdf")}
     assert names == {"performance_profile", "aggregates", "probability_of_improvement"}
     with pytest.raises(SystemExit):
@@ -363,7 +363,7 @@ def test_a_grid_refuses_what_it_does_not_use(tmp_path, capsys):
         ("phases nowhere", "nowhere is missing"),
         ("compare embed DIR --output DIR/c", "model.json is missing"),
         ("compare classify DIR --output DIR/c", "model.json is missing"),
-        ("import (__import__('os'),) --game pong --model small", "The genome: A genome looks like"),
+        ("import (__import__('os'),) --game pong --model small", "A genome looks like"),
         ("train --game pong --model small --run-dir=", "argument --run-dir: should be a name, but is empty"),
         *(
             (f"panels pong.csv --width={width} --output DIR/p.png", f"from 1 to 100 inches, but is {width!r}")

@@ -83,6 +83,13 @@ def call(
         train_run(**arguments)
 
 
+class Resources(SimpleNamespace):
+    """Those of a job, as Snakemake gives them to a script."""
+
+    def get(self, name: str) -> object:
+        return getattr(self, name, None)
+
+
 def call_script(error_file: str, variables: dict[str, str], **arguments: object) -> None:
     """Runs `workflow/scripts/train.py` as Snakemake does, with some environment variables."""
     with open(error_file, "w") as file:
@@ -95,7 +102,7 @@ def call_script(error_file: str, variables: dict[str, str], **arguments: object)
         wildcards=SimpleNamespace(**names, items=names.items),
         input={"core": arguments["core"], "noise": arguments["noise"]},
         output=SimpleNamespace(config=folder / "config.yaml"),
-        resources=SimpleNamespace(batched_slots=256, terminal="lines", distributed="", launcher="", backup=""),
+        resources=Resources(batched_slots=256, terminal="lines", distributed="", launcher="", backup=""),
         config={
             "zoo": {"keep_tags": []},
             "training": {"tensorboard": False},

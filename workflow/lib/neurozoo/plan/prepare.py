@@ -80,6 +80,11 @@ def check_config_files(workflow: Any) -> None:
                 check_config_file(path)
 
 
+def put_before_installed(library: Path) -> None:
+    """Lets jobs use the library of this project, and not another one that is installed."""
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(library), os.environ.get("PYTHONPATH")]))
+
+
 def prepare(
     workflow: Any,
     config: dict,
