@@ -1,4 +1,4 @@
-"""The op learns from rollouts what Keras learns."""
+"""The core learns from rollouts what Keras learns."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""The op learns what Keras learns, and the same on every processor with any number of threads."""
+"""The core learns what Keras learns, and the same on every processor with any number of threads."""
 
 import dataclasses
 
@@ -61,7 +61,7 @@ def random_network(random):
 
 
 def pair_of(core, layout, settings, **choices):
-    """Returns the network in Keras and in the op, with the same first weights."""
+    """Returns the network in Keras and in the core, with the same first weights."""
     own = NativeQNetwork(layout, settings, random=np.random.default_rng(7), core=core, **choices)
     return QNetwork(layout, settings, random=np.random.default_rng(7)), own
 

@@ -170,7 +170,7 @@ def loss_gradient(
     """
     if not _is_tensorflow():
         raise NeurozooError(
-            "Updates in the op need TensorFlow: set KERAS_BACKEND=tensorflow, or leave it out, or set engine to keras."
+            "Updates in the core need TensorFlow: set KERAS_BACKEND=tensorflow or leave it out, or set engine: keras."
         )
     import tensorflow as tf
 

@@ -138,7 +138,7 @@ def slots_of(names: Iterable[str], *, count: int, by_slot: bool) -> Iterator[tup
 
 
 def checked(array: np.ndarray, shape: tuple[int, ...], dtype: type) -> np.ndarray:
-    """Returns an array as the op reads it.
+    """Returns an array as the core reads it.
 
     Raises:
         ValueError: It has another shape.

@@ -148,7 +148,7 @@ class NativeQNetwork:
             self._learner.set(*place, checked(arrays[name], shape, np.float32))
 
     def _places(self) -> Iterator[tuple[str, tuple[int, int, str], tuple[int, ...]]]:
-        """Yields each array of the state: its name there, its place in the op, and its shape."""
+        """Yields each array of the state: its name there, its place in the core, and its shape."""
         copies = {"online": ONLINE, "target": TARGET} | ({"acting": ACTING} if self._settings.plays_on else {})
         for copy, array in copies.items():
             for number, (name, shape) in enumerate(self._shapes.items()):

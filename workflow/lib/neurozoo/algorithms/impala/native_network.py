@@ -1,4 +1,4 @@
-"""The network of a learner in the op: the same updates as those of `ActorCritic`, several times as fast."""
+"""The network of a learner in the core: the same updates as those of `ActorCritic`, several times as fast."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -37,7 +37,7 @@ _MEASURED = -1.0  # the gradient's norm, but not bounded
 class NativeActorCritic:
     """A network that learns while another copy of it acts, with the interface of `ActorCritic`.
 
-    The op computes outputs and gradients; TensorFlow computes the loss of these outputs and its gradient by them. The
+    The core computes outputs and gradients; TensorFlow computes the loss of these outputs and its gradient by them. The
     arrays of a state are those of `ActorCritic`.
 
     Args:
