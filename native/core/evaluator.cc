@@ -22,11 +22,11 @@ constexpr std::size_t kLastMutations = 8;
 Evaluator::Evaluator(const EvaluatorOptions& options)
     : options_(options),
       parameter_count_(options.plan.parameter_count()),
-      noise_(options.noise_path),
-      decoder_{options_.plan, noise_, parameter_count_},
+      noise_(NoiseTable::Open(options.noise_path)),
+      decoder_{options_.plan, *noise_, parameter_count_},
       pool_(std::make_shared<WeightPool>(parameter_count_)) {
   if (options.num_threads < 1) throw std::invalid_argument("An evaluator needs at least 1 thread.");
-  noise_.Slice(0, parameter_count_);
+  noise_->Slice(0, parameter_count_);
   auto first = MakePlayer();  // a bad ROM shows here
   shape_ = first->shape();
   workers_.reserve(options_.num_threads);
@@ -79,8 +79,8 @@ std::shared_ptr<const Reference> Evaluator::reference() const {
 void Evaluator::CheckHeld(const std::vector<Genome>& genomes, std::size_t num_held) const {
   for (const Genome& genome : genomes) {
     if (genome.base >= static_cast<int>(num_held)) throw std::out_of_range("No genome is held in that slot.");
-    if (genome.base < 0 && genome.weights == nullptr) noise_.Slice(genome.initial, parameter_count_);
-    for (const Mutation& mutation : genome.mutations) noise_.Slice(mutation.index, parameter_count_);
+    if (genome.base < 0 && genome.weights == nullptr) noise_->Slice(genome.initial, parameter_count_);
+    for (const Mutation& mutation : genome.mutations) noise_->Slice(mutation.index, parameter_count_);
   }
 }
 
@@ -148,7 +148,7 @@ void Evaluator::Submit(const std::vector<Task>& tasks) {
   queued.reserve(tasks.size());
   const std::shared_ptr<const Reference> reference = this->reference();
   for (const Task& task : tasks) {
-    if (task.parent < 0 || task.noise_index >= 0) noise_.Slice(task.noise_index, parameter_count_);
+    if (task.parent < 0 || task.noise_index >= 0) noise_->Slice(task.noise_index, parameter_count_);
     if (task.start.max_frames < 1) throw std::out_of_range("An episode needs at least 1 frame.");
     queued.push_back({task, task.parent < 0 ? nullptr : Held(task.parent), reference});
   }
@@ -171,7 +171,7 @@ std::vector<TaskResult> Evaluator::Receive(std::chrono::duration<double> timeout
 const float* Evaluator::Weights(const Task& task, const Floats* parent, Floats* own) const {
   if (parent != nullptr && task.noise_index < 0) return parent->data();
   own->resize(parameter_count_);
-  const float* noise = noise_.Slice(task.noise_index, parameter_count_);
+  const float* noise = noise_->Slice(task.noise_index, parameter_count_);
   if (parent == nullptr) {
     options_.plan.Initialise(noise, own->data());
   } else {

@@ -111,7 +111,7 @@ class Evaluator {
 
   const EvaluatorOptions options_;
   const std::int64_t parameter_count_;
-  const NoiseTable noise_;
+  const std::shared_ptr<const NoiseTable> noise_;
   const Decoder decoder_;
   const std::shared_ptr<WeightPool> pool_;
   ObservationShape shape_{};

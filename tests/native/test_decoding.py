@@ -1,8 +1,12 @@
 """The core makes the same weights from a genome as NumPy, to the bit."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError
+from neurozoo.evaluation.native import NativeEvaluator
 from neurozoo.genomes.genome import Genome, Mutation, decode
 from neurozoo.genomes.reading import read_genome
 from neurozoo.networks.catalogue import get_network
@@ -71,3 +75,22 @@ def test_the_last_slices_of_the_table_can_be_used_and_nothing_beyond(evaluators,
             evaluator.pin([beyond])
     # What was pinned before is still there.
     np.testing.assert_array_equal(bits(evaluator.parameters(genome)), bits(expected(genome, noise, "small")))
+
+
+def test_the_evaluators_of_a_process_share_one_mapping_of_the_table(core, small_noise_table, tmp_path):
+    def mappings():
+        return Path("/proc/self/maps").read_text().count(f" {tmp_path}/table.f32")
+
+    def make(name):
+        return NativeEvaluator(
+            core=core, noise=tmp_path / name, layout=layout, game="pong", protocol=get_protocol("uber2018")
+        )
+
+    layout = get_network("small").layout(6)
+    (tmp_path / "table.f32").hardlink_to(small_noise_table)
+    (tmp_path / "same.f32").hardlink_to(small_noise_table)
+    with make("table.f32"):
+        with make("table.f32"), make("same.f32"):
+            assert mappings() == 1
+        assert mappings() == 1
+    assert mappings() == 0
