@@ -28,7 +28,7 @@ if str(LIBRARY) not in sys.path:
 
 
 # Seconds: ends what hangs, and nothing that is only slow because the machine has much else to do.
-PATIENCE = 1800
+PATIENCE = 600
 
 
 def pytest_addoption(parser):

@@ -11,7 +11,7 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parents[2]
 ROOT = 0
 USER = 64_210  # of the submitting user, who exists nowhere else
-PATIENCE = 3600  # seconds: ends what hangs, and nothing that is only slow on a busy machine
+PATIENCE = 900  # seconds: ends what hangs, and nothing that is only slow on a busy machine
 
 # The first process: what daemons and jobs leave behind becomes its child, and it has to collect them.
 _FIRST_PROCESS = "echo ready; exec >/dev/null; while :; do sleep 3600 & wait $!; done"

@@ -21,7 +21,7 @@ RUNS = {
     "es": ("es", "hard_maze", "simple", f"{ES} episode_cutoff_mode=env_default frames=600_000"),
     "novelty": ("nsr_es", "assault", "small", f"{ES} episode_cutoff_mode=150 frames=60_000"),
 }
-PATIENCE = 3600  # seconds: ends what hangs, and nothing that is only slow on a busy machine
+PATIENCE = 900  # seconds: ends what hangs, and nothing that is only slow on a busy machine
 LOCAL = ("--distributed", "local", "workers=2", "least_workers=2")
 
 

@@ -209,7 +209,7 @@ def test_a_program_that_asks_for_it_is_started_again_and_leaves_no_note(submit, 
 
 def run_alone(script):
     """Runs a script in a session of its own, as Grid Engine does; the limit ends what hangs."""
-    return subprocess.run(["bash", "-c", script], text=True, capture_output=True, start_new_session=True, timeout=1800)
+    return subprocess.run(["bash", "-c", script], text=True, capture_output=True, start_new_session=True, timeout=600)
 
 
 def test_a_job_is_warned_before_its_time_is_up_and_nothing_is_left_of_the_clock(submit, jobs, tmp_path, monkeypatch):

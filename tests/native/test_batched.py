@@ -258,7 +258,7 @@ def test_the_networks_of_one_half_are_computed_while_the_worlds_of_the_other_are
             # 20 steps and a reset for each half. The first half is one call ahead, until its last step.
             expected = min(21, advanced[first] + (first == 2))
             # Goes on only when the other half's networks are called meanwhile.
-            overlaps.append(change.wait_for(lambda: called[2 - first] >= expected, timeout=1800))
+            overlaps.append(change.wait_for(lambda: called[2 - first] >= expected, timeout=600))
         return step_worlds(self, first, outputs)
 
     def step(self, *given):
@@ -279,7 +279,7 @@ def test_both_halves_step_at_once_and_the_time_is_counted_once(engines, monkeypa
     evaluator.pin(PARENTS)
     play(evaluator, families())  # compiles everything
     counted = evaluator.usage.world_seconds
-    meeting, step_worlds = threading.Barrier(2, timeout=1800), WorldPool.advance
+    meeting, step_worlds = threading.Barrier(2, timeout=600), WorldPool.advance
 
     def advance(self, first, outputs):
         meeting.wait()  # until the other half is here, too
@@ -420,7 +420,7 @@ def test_what_depends_on_the_backend_holds_with_jax_too(tests):
         env={**os.environ, "KERAS_BACKEND": "jax"},
         capture_output=True,
         text=True,
-        timeout=3600,
+        timeout=1800,
     )
     assert result.returncode == 0, result.stdout[-4000:]
     assert " passed" in result.stdout

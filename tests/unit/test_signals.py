@@ -66,7 +66,7 @@ def program(tmp_path):
                 env={**os.environ, **variables},
                 capture_output=True,
                 text=True,
-                timeout=1800,
+                timeout=600,
             )
         finally:
             for number, handler in before.items():

@@ -61,7 +61,7 @@ def run_snakemake(snakemake_environment) -> Callable[..., subprocess.CompletedPr
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=3600,  # ends what hangs; the chain takes two minutes, and half an hour on a busy machine
+            timeout=1800,  # ends what hangs; the chain takes five minutes on a busy machine
         )
 
     return run

@@ -131,7 +131,7 @@ def test_a_job_that_submits_jobs_does_not_pass_its_own_size_on(script_of, jobs, 
 
 
 def wait_for_error(cluster):
-    end = time.monotonic() + 1800
+    end = time.monotonic() + 600
     while time.monotonic() < end:
         cluster.count_slots()
         time.sleep(0.1)

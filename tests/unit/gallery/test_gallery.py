@@ -80,7 +80,7 @@ def served(results, pause=0.0):
         serving.shutdown()
 
 
-def wait(browser, condition, *, seconds=1800):
+def wait(browser, condition, *, seconds=600):
     """Waits until a JavaScript expression is true."""
     end = time.monotonic() + seconds
     while not (value := browser.execute_script(f"return {condition}")):

@@ -154,7 +154,7 @@ def test_keys_typed_into_a_real_terminal_arrive_and_its_settings_are_restored(tm
     assert (tmp_path / "keys").read_text().split() == ["up", "space", "m", "[", "return", "q"]
 
 
-def read_until(terminal, wanted, *, seconds=1800):
+def read_until(terminal, wanted, *, seconds=600):
     data, end = b"", time.monotonic() + seconds
     while wanted not in data:
         assert time.monotonic() < end, f"{wanted} did not come: {data[-300:]}"
@@ -163,7 +163,7 @@ def read_until(terminal, wanted, *, seconds=1800):
     return data
 
 
-def finished(child, terminal, *, seconds=1800):
+def finished(child, terminal, *, seconds=600):
     """Waits for the program while reading its output, and returns its exit status."""
     end = time.monotonic() + seconds
     while True:

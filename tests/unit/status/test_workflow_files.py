@@ -51,7 +51,7 @@ def test_where_no_snakemake_has_been_nothing_is_known(workflow):
 def test_a_failed_job_is_told_from_one_that_went_well(start, workflow):
     before = time.time()
     process = start("--executor", "local", "--cores", "1", "--keep-going", GOOD, BAD)
-    said, _ = process.communicate(timeout=1800)
+    said, _ = process.communicate(timeout=600)
     assert process.returncode == 1, said
     assert workflow.failed(GOOD) is None
     failed = workflow.failed(BAD)

@@ -20,7 +20,7 @@ from neurozoo.records.run_log import read_log
 from neurozoo.training import backup, loop, make_context, train
 from neurozoo.training.state import RunState
 
-PATIENCE = 1800  # seconds: ends what hangs, and nothing that is only slow on a busy machine
+PATIENCE = 600  # seconds: ends what hangs, and nothing that is only slow on a busy machine
 TRAIN_SCRIPT = Path(__file__).parents[3] / "workflow" / "scripts" / "train.py"
 SETTINGS = {
     "population_size": 6,
