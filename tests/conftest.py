@@ -20,6 +20,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 for ignored in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(ignored) is signal.SIG_IGN:
         signal.signal(ignored, lambda *_: None)
+_HANDLERS = {number: signal.getsignal(number) for number in signal.valid_signals()}
 
 ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = ROOT / "workflow" / "lib"
@@ -58,6 +59,14 @@ def pytest_collection_modifyitems(config, items):
         if seconds <= left:
             left -= seconds
             item.add_marker("drawn")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup():
+    """Gives signals back their handlers, which the library changes: what ignores one starts processes that do."""
+    for number, handler in _HANDLERS.items():
+        if handler is not None and signal.getsignal(number) is not handler:
+            signal.signal(number, handler)
 
 
 def built(path: str) -> Path:
