@@ -114,7 +114,7 @@ def test_a_training_that_hangs_until_its_time_limit_continues(sge, grid_engine, 
 @pytest.mark.long
 def test_too_little_memory_ends_with_an_error_and_more_memory_continues(sge, undisturbed):
     experiment = sge()
-    experiment.change("set-resources", "train", mem_mb=800)
+    experiment.change("set-resources", "train", mem_mb=100)
     experiment.change(retries=1)
     experiment.start()
     assert experiment.wait() != 0

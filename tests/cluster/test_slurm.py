@@ -123,7 +123,7 @@ def test_a_training_that_hangs_until_its_time_limit_continues(slurm, undisturbed
 @pytest.mark.parametrize("accounting", [False, True])
 def test_a_training_that_lacks_memory_gets_more(accounting, slurm, undisturbed):
     experiment = slurm(accounting=accounting, cgroups=True)
-    experiment.change("set-resources", "train", mem_mb="250 * min(attempt, 2) ** 3")
+    experiment.change("set-resources", "train", mem_mb="100 * min(attempt, 2) ** 3")
     experiment.run()
     assert "oom" in job_logs(experiment)
     assert experiment.results == undisturbed(experiment.frames)
@@ -132,7 +132,7 @@ def test_a_training_that_lacks_memory_gets_more(accounting, slurm, undisturbed):
 @pytest.mark.long
 def test_too_little_memory_ends_with_an_error_that_names_it(slurm):
     experiment = slurm(cgroups=True)
-    experiment.change("set-resources", "train", mem_mb=250)
+    experiment.change("set-resources", "train", mem_mb=100)
     experiment.change(retries=1)
     experiment.start()
     assert experiment.wait() != 0
