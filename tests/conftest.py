@@ -20,6 +20,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 for ignored in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(ignored) is signal.SIG_IGN:
         signal.signal(ignored, lambda *_: None)
+_VARIABLES = dict(os.environ)
 _HANDLERS = {number: signal.getsignal(number) for number in signal.valid_signals()}
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -63,7 +64,13 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup():
-    """Gives signals back their handlers, which the library changes: what ignores one starts processes that do."""
+    """Gives the process back its variables and handlers of signals, which the library sets for its own processes.
+
+    Programs that a test starts inherit them.
+    """
+    if os.environ != _VARIABLES:
+        os.environ.clear()
+        os.environ.update(_VARIABLES)
     for number, handler in _HANDLERS.items():
         if handler is not None and signal.getsignal(number) is not handler:
             signal.signal(number, handler)
