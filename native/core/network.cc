@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstring>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -115,16 +114,6 @@ void Network::RunWholeConv(Stage* stage, const OutputRows& out) {
   }
 }
 
-// Says whether a decision has the input of the last run: a modular agent often waits.
-bool Network::SeesTheSame(Stage* stage) {
-  const float* in = stage->in.Row(0);
-  const std::int64_t size = stage->layer.in_size();
-  const bool is_same = !stage->is_new && std::memcmp(in, stage->seen.data(), size * sizeof(float)) == 0;
-  if (!is_same) stage->seen.assign(in, in + size);
-  stage->is_new = false;
-  return is_same;
-}
-
 void Network::RunMap(Stage* stage, const OutputRows& out) {
   if (stage->layer.is_decision()) return Decide(stage->layer, parameters_, stage->in, out);
   multiply_adds_ += stage->landscape.Run(stage->in, parameters_, stage->is_new, out);
@@ -208,7 +197,6 @@ void Network::Measure(const Reference& reference) {
 }
 
 const float* Network::Run() {
-  if (stages_.front().layer.is_decision() && SeesTheSame(&stages_.front())) return output_[0].data();
   const float* in = stages_.front().in.Row(0);  // of the next dense layer
   for (std::size_t index = 0; index < stages_.size(); ++index) {
     Stage& stage = stages_[index];

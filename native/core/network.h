@@ -55,7 +55,6 @@ class Network {
     Recurrence recurrence;  // of recurrent convolutions
     BatchNorm norm;         // of normalised layers
     Landscape landscape;    // of landscapes
-    Floats seen;            // of decisions: the last input
 
     bool is_new = true;  // since the weights have changed
     bool has_blocks = false;
@@ -66,7 +65,6 @@ class Network {
   void RunBlockedConv(Stage* stage, const OutputRows& out);
   void RunDense(Stage* stage, const float* in, float* out);
   void RunWholeConv(Stage* stage, const OutputRows& out);
-  bool SeesTheSame(Stage* stage);
   void RunMap(Stage* stage, const OutputRows& out);
   static void Finish(const Stage& stage, const OutputRows& out);
   static void FinishPosition(const Stage& stage, float* values);
