@@ -28,6 +28,13 @@ def test_the_budget_the_seed_and_ways_to_run_do_not_count():
     assert hash_of(DQN, keep_replay=False, frames=5) == hash_of(DQN)
 
 
+def test_settings_that_came_later_do_not_count_where_they_change_nothing():
+    record = DEMO.records("pong")["settings_record"]
+    assert not {"crossover", "copied_parents", "weight_limit", "target_score"} & set(record)
+    assert hash_of(target_score=40) != hash_of()
+    assert "crossover" in GA.presets["jolley2018"].records("river_crossing")["settings_record"]
+
+
 def test_how_scores_are_measured_is_told_by_other_records():
     assert hash_of(protocol="machado2018", action_set="full", test_cutoff=50) == hash_of()
     assert hash_of(DQN, test_epsilon=0.5) == hash_of(DQN)

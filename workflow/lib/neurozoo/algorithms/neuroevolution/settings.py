@@ -17,6 +17,7 @@ EliteRule = Literal["validated", "racing", "carried"]
 FirstGeneration = Literal["random", "mutations"]
 Selection = Literal["generations", "asynchronous"]
 Crossover = Literal["none", "one_point", "reversed_one_point"]
+_LATER: dict[str, object] = {"crossover": "none", "copied_parents": 0, "weight_limit": None, "target_score": None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +72,8 @@ class EvolutionSettings(RunSettings):
         if "mutation_power" in settings:
             schedule = Schedule.from_setting(self.mutation_power)  # type: ignore[attr-defined]
             settings["mutation_power"] = schedule.initial if schedule.type == "constant" else vars(schedule)
-        return settings
+        # What came later is left out as long as it changes nothing, so that earlier runs keep their hash.
+        return {n: value for n, value in settings.items() if n not in _LATER or value != _LATER[n]}
 
 
 @dataclass(frozen=True, kw_only=True)
