@@ -96,9 +96,12 @@ EpisodeOutcome EpisodePlayer::Play(const float* parameters, const Reference* ref
   }
   for (std::int64_t i = 1; i < shape.stack && world_->repeats_first_plane(); ++i) PushPlane();
   bool is_over = false;
+  const float* outputs = nullptr;
   while (!is_over) {
-    PushPlane();
-    const float* outputs = network_.Run();
+    if (outputs == nullptr || shape.stack > 1 || world_->has_changed()) {
+      PushPlane();
+      outputs = network_.Run();
+    }
     if (observer != nullptr) observer->on_decision(plane_.data(), outputs);
     const StepOutcome step = world_->Step(outputs, start.max_frames - outcome.frames);
     if (observer != nullptr) observer->on_reward(step.reward);

@@ -18,6 +18,7 @@ constexpr std::int64_t kMostShares = 1 << 20;  // 4 MB a layer: keeping more wou
 BlockSums::Shape BlocksOf(const LayerPlan& layer) {
   BlockSums::Shape shape;
   shape.channels = layer.out_channels;
+  if (layer.is_modular()) return {};
   if (layer.is_dense()) {
     shape.rows = (layer.in_size() + kDenseBlock - 1) / kDenseBlock;
     shape.columns = 1;
@@ -45,7 +46,10 @@ Network::Network(const NetworkPlan& plan) {
   for (const LayerPlan& layer : plan.layers) {
     Stage stage;
     stage.layer = layer;
-    if (!layer.is_dense()) {
+    if (layer.is_modular()) {
+      stage.in = PaddedImage(layer.in_height, layer.in_width, layer.in_channels, 0, 0);
+      if (layer.kind == LayerPlan::kLandscape) stage.landscape = Landscape(layer);
+    } else if (!layer.is_dense()) {
       const auto before = [&](auto in, auto out) { return PaddingBefore(in, out, layer.kernel, layer.stride); };
       const auto after = [&](auto in, auto out) { return PaddingAfter(in, out, layer.kernel, layer.stride); };
       stage.in =
@@ -108,6 +112,12 @@ void Network::RunWholeConv(Stage* stage, const OutputRows& out) {
     multiply_adds_ +=
         Convolve(layer, parameters_, stage->changes.outputs(), stage->in, nullptr, layer.sums_end_in_relu(), out);
   }
+}
+
+void Network::RunMap(Stage* stage, const OutputRows& out) {
+  if (stage->layer.is_decision()) return Decide(stage->layer, parameters_, stage->in, out);
+  multiply_adds_ += stage->landscape.Run(stage->in, parameters_, stage->is_new, out);
+  stage->is_new = false;
 }
 
 void Network::Finish(const Stage& stage, const OutputRows& out) {
@@ -197,11 +207,17 @@ const float* Network::Run() {
       in = out;
       continue;
     }
-    Stage& next = stages_[index + 1];  // the last layer is dense
-    const bool is_last = next.layer.is_dense();
+    if (layer.is_climb()) {
+      Climb(layer, parameters_, in, output_[0].data());
+      return output_[0].data();
+    }
+    Stage& next = stages_[index + 1];  // the last layer takes rows
+    const bool is_last = next.layer.takes_rows();
     const OutputRows target = is_last ? OutputRows{flat_.data(), layer.out_width * layer.out_channels}
                                       : OutputRows{next.in.Row(0), next.in.row_stride()};
-    if (stage.has_blocks) {
+    if (layer.is_modular()) {
+      RunMap(&stage, target);
+    } else if (stage.has_blocks) {
       RunBlockedConv(&stage, target);
     } else {
       RunWholeConv(&stage, target);

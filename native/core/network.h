@@ -8,6 +8,7 @@
 #include "core/block_sums.h"
 #include "core/changed_positions.h"
 #include "core/layer_kernels.h"
+#include "core/modular.h"
 #include "core/network_plan.h"
 #include "core/padded_image.h"
 #include "core/recurrence.h"
@@ -53,6 +54,7 @@ class Network {
     PaddedImage in;         // of convolutions and of the first layer
     Recurrence recurrence;  // of recurrent convolutions
     BatchNorm norm;         // of normalised layers
+    Landscape landscape;    // of landscapes
 
     bool is_new = true;  // since the weights have changed
     bool has_blocks = false;
@@ -63,6 +65,7 @@ class Network {
   void RunBlockedConv(Stage* stage, const OutputRows& out);
   void RunDense(Stage* stage, const float* in, float* out);
   void RunWholeConv(Stage* stage, const OutputRows& out);
+  void RunMap(Stage* stage, const OutputRows& out);
   static void Finish(const Stage& stage, const OutputRows& out);
   static void FinishPosition(const Stage& stage, float* values);
   void Measure(const Reference& reference);

@@ -44,7 +44,7 @@ void CheckChoices(std::size_t index, const LayerPlan& layer) {
   const auto is_in = [](std::int64_t value, std::int64_t first, std::int64_t last) {
     return value >= first && value <= last;
   };
-  if (!is_in(layer.kind, LayerPlan::kConv, LayerPlan::kDense)) Refuse(index, "has an unknown kind");
+  if (!is_in(layer.kind, LayerPlan::kConv, LayerPlan::kClimb)) Refuse(index, "has an unknown kind");
   if (!is_in(layer.activation, LayerPlan::kLinear, LayerPlan::kTanh)) Refuse(index, "has an unknown activation");
   if (!is_in(layer.initialisation, LayerPlan::kScaled, LayerPlan::kUnitColumns)) {
     Refuse(index, "has an unknown initialisation");
@@ -67,6 +67,17 @@ void CheckShape(std::size_t index, const LayerPlan& layer) {
     }
     return;
   }
+  if (layer.is_modular()) {
+    const std::int64_t planes = layer.is_decision() ? 6 : LayerPlan::kMapChannels;
+    const bool keeps_map = layer.out_height == layer.in_height && layer.out_width == layer.in_width &&
+                           layer.out_channels == LayerPlan::kMapChannels;
+    const bool acts = layer.out_height == 1 && layer.out_width == 1 && layer.out_channels == 18;
+    if (layer.in_channels != planes || !(layer.is_climb() ? acts : keeps_map) || layer.cycles < 1 ||
+        (layer.is_decision() ? index != 0 : index == 0)) {
+      Refuse(index, "is of the modular agent, but has another shape or place");
+    }
+    return;
+  }
   if (layer.kernel < 1 || layer.stride < 1 || layer.cycles < 1) Refuse(index, "has no kernel, stride or cycle");
   const auto is_same = [&](std::int64_t in, std::int64_t out) { return out == (in - 1) / layer.stride + 1; };
   const auto is_valid = [&](std::int64_t in, std::int64_t out) {
@@ -80,8 +91,13 @@ void CheckShape(std::size_t index, const LayerPlan& layer) {
 
 void CheckRecurrence(std::size_t index, const LayerPlan& layer) {
   if (!layer.is_recurrent()) {
-    if (layer.cycles != 1 || layer.skip != LayerPlan::kState || layer.inner_relu != 0) {
+    if ((layer.cycles != 1 && layer.kind != LayerPlan::kLandscape) || layer.skip != LayerPlan::kState ||
+        layer.inner_relu != 0) {
       Refuse(index, "is not recurrent, but has cycles");
+    }
+    if (layer.is_modular() && (layer.activation != LayerPlan::kLinear || layer.needs_finish() ||
+                               layer.bias_offset >= 0 || layer.initialisation != LayerPlan::kScaled)) {
+      Refuse(index, "is of the modular agent, but has what only other layers have");
     }
     return;
   }
@@ -93,10 +109,10 @@ void CheckRecurrence(std::size_t index, const LayerPlan& layer) {
 }
 
 void CheckFit(std::size_t index, const LayerPlan& before, const LayerPlan& layer) {
-  const bool fits = layer.is_dense()
-                        ? layer.in_channels == before.out_size()
-                        : !before.is_dense() && layer.in_height == before.out_height &&
-                              layer.in_width == before.out_width && layer.in_channels == before.out_channels;
+  const bool fits = layer.is_dense() ? layer.in_channels == before.out_size()
+                                     : !before.takes_rows() && (!layer.is_modular() || before.is_modular()) &&
+                                           layer.in_height == before.out_height && layer.in_width == before.out_width &&
+                                           layer.in_channels == before.out_channels;
   if (!fits) Refuse(index, "does not fit the layer before it");
 }
 
@@ -112,7 +128,8 @@ std::int64_t CheckOffsets(std::size_t index, const LayerPlan& layer, std::int64_
     Refuse(index, "is normalised, but has no bias to follow");
   }
   place(layer.vector_offset, layer.skip != LayerPlan::kState, layer.out_channels, "factors");
-  place(layer.weight_offset, true, layer.weight_count(), "weights");
+  const bool may_lack_weights = layer.is_modular() && !layer.is_decision();
+  place(layer.weight_offset, layer.weight_offset >= 0 || !may_lack_weights, layer.weight_count(), "weights");
   place(layer.bias_offset, layer.bias_offset >= 0, layer.out_channels, "biases");
   place(layer.shift_offset, has_affine, layer.out_channels, "offsets");
   place(layer.gain_offset, has_affine, layer.out_channels, "gains");
@@ -145,7 +162,7 @@ NetworkPlan NetworkPlan::Parse(const std::vector<std::int64_t>& numbers, const s
     offset = CheckOffsets(index, layer, offset);
     plan.layers.push_back(layer);
   }
-  if (!plan.layers.back().is_dense()) Refuse(num_layers - 1, "should be dense, as the last one");
+  if (!plan.layers.back().takes_rows()) Refuse(num_layers - 1, "should be dense or a climb, as the last one");
   return plan;
 }
 

@@ -9,7 +9,15 @@ namespace neurozoo {
 // One layer of a network: its shape, what it computes, and where its parameters lie in the vector. Python makes it,
 // field by field (`LayerPlan` in networks/native_plan.py); kFields and kScales in network_plan.cc hold the order.
 struct LayerPlan {
-  enum Kind : std::int64_t { kConv = 0, kRecurrentConv = 1, kDense = 2 };
+  enum Kind : std::int64_t {
+    kConv = 0,
+    kRecurrentConv = 1,
+    kDense = 2,
+    kDecisionOnObjects = 3,  // from here on: core/modular.h
+    kDecisionOnColours = 4,
+    kLandscape = 5,
+    kClimb = 6
+  };
   enum Activation : std::int64_t { kLinear = 0, kRelu = 1, kTanh = 2 };
   // What a recurrent convolution adds in each cycle: its state; its input times a factor per channel; or its state,
   // with a number of cycles per channel.
@@ -19,6 +27,8 @@ struct LayerPlan {
   enum Normalisation : std::int64_t { kNotNormalised = 0, kBeforeBias = 1, kAfterBias = 2 };
   // Initial weights: noise times a scale, or columns of noise scaled to one length.
   enum Initialisation : std::int64_t { kScaled = 0, kUnitColumns = 1 };
+
+  static constexpr std::int64_t kMapChannels = 3;  // between the modular layers
 
   std::int64_t kind = kDense;
   std::int64_t in_height = 1, in_width = 1, in_channels = 1;
@@ -33,7 +43,7 @@ struct LayerPlan {
 
   // Where parameters begin; -1 for what the layer does not have.
   std::int64_t vector_offset = -1;  // iotas or gates of a recurrent convolution
-  std::int64_t weight_offset = -1;
+  std::int64_t weight_offset = -1;  // a landscape and a climb may have none
   std::int64_t bias_offset = -1;
   std::int64_t shift_offset = -1, gain_offset = -1;  // of the normalisation
 
@@ -41,12 +51,20 @@ struct LayerPlan {
   float output_gain = 1;                     // factor on the outputs, before the activation
 
   bool is_dense() const { return kind == kDense; }
+  bool is_modular() const { return kind >= kDecisionOnObjects; }
+  bool is_decision() const { return kind == kDecisionOnObjects || kind == kDecisionOnColours; }
+  bool is_climb() const { return kind == kClimb; }
+  bool takes_rows() const { return is_dense() || is_climb(); }  // whose input has no gaps
   bool is_recurrent() const { return kind == kRecurrentConv; }
   bool is_normalised() const { return normalisation != kNotNormalised; }
 
   std::int64_t in_size() const { return in_height * in_width * in_channels; }
   std::int64_t out_size() const { return out_height * out_width * out_channels; }
   std::int64_t weight_count() const {
+    if (is_modular()) {
+      constexpr std::int64_t kCounts[] = {6 * 4 + 4 * 5, 4 * 10 + 10 * 8 + 8 * 2, 3 * 3, 8 * 8};
+      return weight_offset < 0 ? 0 : kCounts[kind - kDecisionOnObjects];
+    }
     return is_dense() ? in_size() * out_channels : kernel * kernel * in_channels * out_channels;
   }
 

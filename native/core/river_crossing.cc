@@ -61,6 +61,7 @@ void RiverCrossing::EnterWorld() {
   SplitMix64 random(key_ ^ static_cast<std::uint64_t>(attempt_ << 8 | level_));
   age_ = 0;
   carries_ = has_reached_ = false;
+  has_changed_ = true;
   column_ = kStartColumn;
   int empty_rows[kSide];
   int num_empty_rows = 0;
@@ -95,6 +96,7 @@ StepOutcome RiverCrossing::Step(const float* outputs, std::int64_t max_frames) {
   if (is_over_) throw std::logic_error("The episode is over; it has to be reset.");
   const int action = static_cast<int>(std::max_element(outputs, outputs + num_outputs()) - outputs);
   double reward = 0;
+  has_changed_ = false;
   if (has_reached_) {  // faithful rules: this action was chosen before the new world was seen
     if (level_ < kLastLevel) {
       ++level_;
@@ -121,7 +123,9 @@ RiverCrossing::Event RiverCrossing::Move(int action) {
   column_ = column;
   row_ = row;
   Cell& cell = At(column, row);
+  has_changed_ = has_changed_ || action % kDirections != 0;
   if (uses_hands && cell == (carries_ ? kWater : kStone)) {
+    has_changed_ = true;
     cell = kEmpty;
     carries_ = !carries_;
   }

@@ -25,6 +25,7 @@ class RiverCrossing : public World {
   void Reset(std::int64_t noops, std::int64_t seed) override;
   StepOutcome Step(const float* outputs, std::int64_t max_frames) override;
   void Observe(float* plane) override;
+  bool has_changed() const override { return has_changed_; }
   const std::vector<float>& final_positions() const override { return final_positions_; }
   std::int64_t position_size() const override { return 3; }
 
@@ -59,6 +60,7 @@ class RiverCrossing : public World {
   bool carries_ = false;
   bool has_reached_ = false;  // the resource, and the next world is still to come
   bool is_over_ = true;
+  bool has_changed_ = true;  // in the last step: false if the agent waited
   std::vector<float> final_positions_;
 };
 

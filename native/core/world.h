@@ -40,6 +40,9 @@ class World {
   // Writes the newest plane: `shape().plane_size()` floats, row-major.
   virtual void Observe(float* plane) = 0;
 
+  // Whether the last step or reset may have changed what Observe writes.
+  virtual bool has_changed() const { return true; }
+
   // Whether copies of an episode's first plane stand before it in the first observations; otherwise zeros.
   virtual bool repeats_first_plane() const { return false; }
 

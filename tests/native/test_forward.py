@@ -95,7 +95,10 @@ def native(tmp_path_factory):
     library = tmp_path_factory.mktemp("shim") / "shim.so"
     shim = Path(__file__).with_name("network_shim.cc")
     options = ["-std=c++17", "-O2", "-march=native", "-ffp-contract=fast", "-shared", "-fPIC", f"-I{SOURCES}"]
-    names = ("batch_norm", "block_sums", "changed_positions", "layer_kernels", "network", "network_plan", "recurrence")
+    names = (
+        *("batch_norm", "block_sums", "changed_positions", "layer_kernels"),
+        *("modular", "network", "network_plan", "recurrence"),
+    )
     sources = [str(SOURCES / "core" / f"{name}.cc") for name in names]
     command = [find_compiler(), *options, *sources, str(shim), "-o", str(library)]
     result = subprocess.run(command, capture_output=True, text=True)
@@ -193,7 +196,8 @@ UNPADDED = Network(
 )
 
 # Not for 84 x 84 x 4. The core does not play the worlds of `mujoco`, which scales observations by their statistics.
-ELSEWHERE = ("cells", "cshenton", "dense_tanh", "mujoco", "river_test")
+MODULAR = tuple(name for name, network in NETWORKS.items() if network.is_modular)  # see test_modular.py
+ELSEWHERE = (*MODULAR, "cells", "cshenton", "dense_tanh", "mujoco", "river_test")
 
 # (network, shape of the observation, outputs): each network with its usual shape, some also with odd shapes.
 ATARI, RIVER, MAZE = (84, 84, 4), (20, 20, 3), (1, 1, 11)
@@ -390,7 +394,11 @@ def changed(plan, layer, **fields):
 @pytest.mark.parametrize(
     ("case", "layer", "fields", "complaint"),
     [
-        ("recurrent_large", 0, {"kind": 3}, "Layer 0 of the network's plan has an unknown kind"),
+        ("recurrent_large", 0, {"kind": 7}, "Layer 0 of the network's plan has an unknown kind"),
+        ("recurrent_large", 0, {"kind": 3}, "Layer 0 .* is of the modular agent, but has another shape or place"),
+        ("modular", 0, {"cycles": 2}, "Layer 0 of the network's plan is not recurrent, but has cycles"),
+        ("modular", 1, {"activation": 1}, "Layer 1 .* is of the modular agent, but has what only other layers have"),
+        ("modular", 2, {"out_channels": 9}, "Layer 2 .* is of the modular agent, but has another shape or place"),
         ("recurrent_large", 2, {"out_channels": 0}, "Layer 2 of the network's plan has an empty shape"),
         ("recurrent_large", 0, {"stride": 0}, "Layer 0 of the network's plan has no kernel, stride or cycle"),
         ("recurrent_large", 5, {"in_channels": 511}, "Layer 5 .* does not fit the layer before it"),
@@ -412,14 +420,14 @@ def changed(plan, layer, **fields):
     ],
 )
 def test_an_invalid_plan_is_refused(native, case, layer, fields, complaint):
-    layout = agent_of(case)[0]
+    layout = get_network(case).layout(18) if case in MODULAR else agent_of(case)[0]
     with pytest.raises(ValueError, match=complaint):
         native(layout, plan=changed(native_plan(layout), layer, **fields))
 
 
 def test_rows_of_another_length_and_a_plan_without_its_last_layer_are_refused(native):
     layout = agent_of("small")[0]
-    with pytest.raises(ValueError, match="Layer 1 of the network's plan should be dense, as the last one"):
+    with pytest.raises(ValueError, match="Layer 1 of the network's plan should be dense or a climb, as the last one"):
         native(layout, plan=native_plan(layout)[:-2], scales=plan_scales(layout)[:-2])
     with pytest.raises(ValueError, match="has 20 numbers for each layer, but 76 came"):
         native(layout, plan=native_plan(layout)[:, :-1])

@@ -17,10 +17,11 @@ OUTPUTS:
     loop        = <results>/runs/{algo}/{game}/{model}/{run}/loop.webp
     game        = <results>/runs/{algo}/{game}/{model}/{run}/game.mp4
     layer       = <results>/runs/{algo}/{game}/{model}/{run}/layer_{layer}.mp4
+    landscape   = <results>/runs/{algo}/river_crossing/{model}/{run}/landscape.mp4
     grid        = <results>/movies/{game}.mp4
     generations = <results>/runs/{algo}/{game}/{model}/{run}/generations.mp4
 
-Tagged moments of a run can have the first four, too. For what the configuration does not list under `movie` or
+Tagged moments of a run can have the first five, too. For what the configuration does not list under `movie` or
 `generations`, request the file by its path. The frozen models and rollouts for generations.mp4 stay in
 generations/{N}/. That folder is not a declared output, because it can also hold generations that were frozen by hand.
 """
@@ -103,6 +104,31 @@ rule game_movie:
         movie={key: config["movie"][key] for key in ("max_steps", "overlay")},
     script:
         "../scripts/game_movie.py"
+
+
+rule landscape_movie:
+    """Films how the landscape of a modular agent spreads."""
+    input:
+        keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
+        record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
+        rollout="<results>/runs/{algo}/{game}/{model}/{run}/rollout.npz",
+    output:
+        movie="<results>/runs/{algo}/{game}/{model}/{run}/landscape.mp4",
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/landscape_movie.log",
+    wildcard_constraints:
+        run=RUN_OR_TAG,
+    conda:
+        "../../envs/neurozoo.yaml"
+    threads: 2  # drawing and encoding
+    resources:
+        mem_mb=3000,
+        runtime="1h",
+        terminal=TERMINAL,
+    params:
+        movie={key: config["movie"][key] for key in ("theme", "max_steps")},
+    script:
+        "../scripts/landscape_movie.py"
 
 
 rule layer_movie:

@@ -4,6 +4,7 @@ from neurozoo.agents.frozen import open_frozen
 from neurozoo.agents.graph import build_graph, layer_record, load_graph
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import NETWORKS, get_network
+from neurozoo.networks.chains import OBJECTS_SHAPE
 
 
 def nodes_of(checkpoint):
@@ -55,7 +56,7 @@ def test_the_graph_of_every_network_gives_what_keras_gives_in_every_layer(model)
     import tensorflow as tf
 
     random = np.random.default_rng(6)
-    shape = (44, 36, 3)
+    shape = OBJECTS_SHAPE if get_network(model).is_modular else (44, 36, 3)
     layout = get_network(model).layout(5, shape)
     noise = random.standard_normal(layout.parameter_count).astype(np.float32)
     theta = layout.initialise(noise) + np.float32(0.01) * noise  # biases, too

@@ -46,6 +46,8 @@ def test_walking_off_the_grid_is_an_edge_and_takes_two_steps(protocol):
         # Column 1: the second step leaves the grid, unless a trap stands in column 0.
         assert (outcome.steps, outcome.cause) in ((2, "edge"), (1, "trap"))
     assert sum(outcome.cause == "edge" for outcome in found) > 20
+    found = outcomes(always(LEFT), protocol, start_column=0)
+    assert {(outcome.steps, outcome.cause) for outcome in found} == {(1, "edge")}
 
 
 def test_standing_still_ends_by_age_at_the_limit():

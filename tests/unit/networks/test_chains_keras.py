@@ -3,7 +3,7 @@ import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.genomes.genome import Genome, Mutation, decode
 from neurozoo.networks.catalogue import NETWORKS, get_network
-from neurozoo.networks.chains import Network
+from neurozoo.networks.chains import OBJECTS_SHAPE, Network
 from neurozoo.networks.layers import Layer
 
 # Section 2.5 of the specification.
@@ -61,7 +61,7 @@ def initialised(model, actions, shape):
 def test_a_keras_file_loads_in_safe_mode_and_gives_the_same(tmp_path, model):
     import keras
 
-    shape = (36, 36, 4) if model in UNPADDED else RGB
+    shape = OBJECTS_SHAPE if NETWORKS[model].is_modular else (36, 36, 4) if model in UNPADDED else RGB
     layout, theta, reference = initialised(model, 3, shape)
     original = layout.keras_model(theta, reference)
     original.save(tmp_path / "model.keras")

@@ -70,7 +70,7 @@ def test_the_scripted_agents_are_the_ends_of_the_scale(tmp_path):
 def test_the_table_shows_every_width_and_cause(tmp_path):
     record, _ = measured("random", tmp_path, widths=[0, 4], worlds=3)
     text = as_table(record)
-    assert text.startswith("random: 3 worlds of each width, at most 150 steps.")
+    assert text.startswith("random: 3 worlds of each width, from column 1, at most 150 steps.")
     assert len(text.splitlines()) == 1 + 2 + 2
     assert all(cause in text for cause in CAUSES)
 

@@ -45,10 +45,10 @@ class LayerRecord:
 
     Attributes:
         name: Short name such as `conv1`.
-        kind: `conv`, `recurrent_conv`, `residual` (a section), `dense` or `lstm`.
+        kind: `conv`, `recurrent_conv`, `residual` (a section), `dense`, `lstm`, or a layer of `networks.modular`.
         shape: Activation of one observation: (height, width, channels) or (units,).
         activation: `relu` or `linear`.
-        cycles: Repetitions of a `recurrent_conv`; 1 for the others.
+        cycles: Repetitions of a `recurrent_conv` or a `landscape`; 1 for the others.
         keras_layer: Layer of `model.keras` whose output is the activation.
         node: Node of `model.pb` with the activation; empty if there is no such file.
         weight_node: Node of `model.pb` with the weights, which have a leading policy axis of length 1; or empty.

@@ -16,7 +16,8 @@ from neurozoo.agents.frozen import REMEDY, FrozenModel, LayerRecord, first_line
 from neurozoo.errors import NeurozooError
 from neurozoo.files import open_file
 from neurozoo.networks.chains import Layout
-from neurozoo.networks.layers import EPSILON, PlacedLayer
+from neurozoo.networks.layers import EPSILON, MODULAR, PlacedLayer
+from neurozoo.networks.modular import modular_tensors, steps_of
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -31,7 +32,7 @@ def layer_record(placed: PlacedLayer, scope: str | None) -> LayerRecord:
     return LayerRecord(
         name=layer.name,
         kind=layer.kind,
-        shape=placed.out_shape[2:] if layer.kind in ("dense", "lstm") else placed.out_shape,
+        shape=placed.out_shape[2:] if layer.kind in ("dense", "lstm", "climb") else placed.out_shape,
         activation=layer.activation,
         cycles=layer.cycles,
         keras_layer=layer.name,
@@ -79,6 +80,10 @@ def build_graph(
 
             with tf.name_scope(f"{scope}/{name}/"):
                 own = {part: arrays[f"{name}/{part}"] for part in layer.parts}
+                if layer.kind in MODULAR:
+                    steps = steps_of(placed, {part: constant(part, array) for part, array in own.items()})
+                    value = tf.identity(modular_tensors(placed, value, steps), name=_NODES[layer.activation])
+                    continue
                 weights = constant("w", own["w"])
                 if layer.kind == "dense":
                     value = tf.reshape(value, (-1, placed.in_shape[2])) @ weights

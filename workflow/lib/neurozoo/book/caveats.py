@@ -38,8 +38,8 @@ def caveats_of(record: Record, config: Mapping) -> list[Caveat]:
 
 
 def is_finished(run: RecordedRun, budgets: Mapping[str, int]) -> bool:
-    """Says whether a run has spent what is planned for it today."""
-    return run.progress >= budgets.get(run.name, run.budget)
+    """Says whether a run has spent what is planned for it today, or reached its target."""
+    return run.progress >= budgets.get(run.name, run.budget) or run.has_reached_target
 
 
 def planned_budgets(config: Mapping) -> dict[str, int]:

@@ -54,8 +54,8 @@ class ClaimRun:
 
     @property
     def is_finished(self) -> bool:
-        """Whether its budget is spent."""
-        return self.recorded.progress >= self.budget
+        """Whether its budget is spent, or its target reached."""
+        return self.recorded.progress >= self.budget or self.recorded.has_reached_target
 
 
 def find_runs(
@@ -147,6 +147,7 @@ def _in_results(
         progress=int(progress),
         budget=_whole(own.get(ALGORITHMS[run.algo].budget_unit)) or budget,
         **own_score(metrics, facts),
+        target=number(own.get("target_score")),
         test_score=number(tested.get("test_score")),
         test_episodes=_whole(tested.get("test_episodes")),
         seconds=number(metrics.iloc[-1].get(SECONDS)),

@@ -30,6 +30,7 @@ class RecordedRun(Section):
     # agent where that is the result.
     score: Number | None = None
     score_episodes: Whole | None = None
+    target: Number | None = None  # the own score at which the run ends before its budget
     test_score: Number | None = None  # its last test score, from `test_episodes` episodes that selected nothing
     test_episodes: Whole | None = None
     seconds: Number | None = None  # wall time of training and tests
@@ -43,6 +44,11 @@ class RecordedRun(Section):
     def name(self) -> str:
         """The run as in paths, such as `ga/pong/large/1`."""
         return f"{self.algo}/{self.game}/{self.model}/{self.run}"
+
+    @property
+    def has_reached_target(self) -> bool:
+        """Whether it ended at its target."""
+        return self.target is not None and self.score is not None and self.score >= self.target
 
 
 class Record(Section):

@@ -14,6 +14,7 @@ LOOKS = ("layout", "theme", "rows")  # of an activation movie
 UNUSED = {
     "--grid": ((*LOOKS, "rollout"), "which shows the screens in the rollout.npz of each folder"),
     "--game": ((*LOOKS, "fps"), "which shows the game alone, at its own speed"),
+    "--landscape": (("layout", "rows", "overlay"), "which has one look, with score and step"),
     "--loop": ((*LOOKS, "fps", "max_steps", "overlay"), "which is cut out of a finished movie"),
     "--layer": (LOOKS, "which has one look"),
     "--layout classic": (("theme", "rows", "overlay"), "which has one look, with score, step and action"),
@@ -31,7 +32,7 @@ def add_commands(commands: args.Commands) -> None:
     kind = add_looks(command)
     kind.add_argument("--grid", action="store_true", help="show the games of several RUN_DIRs side by side")
     option("--rollout", type=Path, help="rollout to show, not with --grid (default: RUN_DIR/rollout.npz)")
-    output = "activation.mp4, layer_NAME.mp4, game.mp4 or loop.webp in RUN_DIR; with --grid results/movies/GAME.mp4"
+    output = "activation.mp4, layer_NAME.mp4, game.mp4, landscape.mp4, loop.webp in RUN_DIR, or results/movies/GAME.mp4"
     option("--output", type=Path, help=f"file to write (default: {output})")
     args.add(command, "json", help="print frames and speed as JSON")
 
@@ -68,6 +69,8 @@ def add_looks(command: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGr
     kind.add_argument("--layer", type=args.not_empty, metavar="NAME", help=layer)
     game = "show only the game, with every frame, and with sound if it has any"
     kind.add_argument("--game", action="store_true", help=game)
+    landscape = "show how the landscape of a modular agent spreads, cycle by cycle (docs/river_crossing.md)"
+    kind.add_argument("--landscape", action="store_true", help=landscape)
     loop = "cut ten seconds that repeat out of activation.mp4, below 2 MB, as WebP"
     kind.add_argument("--loop", action="store_true", help=loop)
     option = command.add_argument
@@ -103,7 +106,7 @@ def check_movie_options(options: argparse.Namespace) -> None:
         raise NeurozooError(f"Several runs, here {first} and {second}, need --grid. Add it, or name one run.")
     if options.loop:
         args.check_outputs((options.output, ".webp"))
-    kind = next((f"--{name}" for name in ("grid", "game", "loop", "layer") if getattr(options, name)), "")
+    kind = next((f"--{name}" for name in ("grid", "game", "landscape", "loop", "layer") if getattr(options, name)), "")
     kind = kind or ("--layout classic" if options.layout == "classic" else "a movie of all layers")
     names, reason = UNUSED[kind]
     usual = {"max_steps": 0, "overlay": True}
@@ -120,6 +123,7 @@ def show_movie(options: argparse.Namespace, *, movie: Path | None = None) -> Non
     from neurozoo.movies.activation_movie import Movie, render_activation_movie, render_layer_movie
     from neurozoo.movies.game_movie import GameMovie, film_game
     from neurozoo.movies.grid import GridMovie, film_grid
+    from neurozoo.movies.landscape_movie import render_landscape_movie
     from neurozoo.movies.loop import make_loop
 
     check_movie_options(options)
@@ -142,6 +146,10 @@ def show_movie(options: argparse.Namespace, *, movie: Path | None = None) -> Non
     elif options.game:
         output = options.output or folder / "game.mp4"
         made = film_game(frozen, rollout, output, overlay=options.overlay, **given)
+    elif options.landscape:
+        output = options.output or folder / "landscape.mp4"
+        chosen = {key: value for key in ("fps", "theme", "max_steps") if (value := getattr(options, key)) is not None}
+        made = render_landscape_movie(frozen, rollout, output, **chosen)
     elif options.loop:
         output = options.output or (movie.with_suffix(".webp") if movie else folder / "loop.webp")
         loop = make_loop(movie or folder / "activation.mp4", rollout, output)

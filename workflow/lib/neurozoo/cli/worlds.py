@@ -49,6 +49,7 @@ def add_commands(commands: args.Commands) -> None:
     widths = "widths of the river (default: 0 1 2 3 4)"
     option("--widths", type=args.natural, nargs="+", default=[0, 1, 2, 3, 4], help=widths)
     option("--step-limit", type=args.positive, default=150, help="most steps in a world")
+    option("--start-column", type=args.natural, default=1, help="column in which the agent starts")
     output = "RUN_DIR/robustness.json; of a baseline, robustness_NAME.json in the current folder"
     option("--output", type=Path, help=f"JSON file to write, with a CSV file beside it (default: {output})")
     args.add(command, "json")
@@ -129,7 +130,7 @@ def _robustness(options):
         options.agent if is_scripted else folder / "frozen",
         output,
         table=output.with_suffix(".csv"),
-        **args.chosen(options, "widths", "worlds", "step_limit"),
+        **args.chosen(options, "widths", "worlds", "step_limit", "start_column"),
         progress=_say_progress if sys.stderr.isatty() else None,
     )
     args.print_result(options, record, as_table(record))

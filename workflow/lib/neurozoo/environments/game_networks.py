@@ -28,6 +28,11 @@ def check_network(game: str, model: str, protocol: Protocol) -> Architecture:
             f"{network.name!r}."
         )
     has_vectors = protocol.world == "gymnasium" and not has_pictures
+    if chain and chain.is_modular and protocol.rules != "fixed":
+        raise NeurozooError(
+            f"The network {network.name!r} is for the river crossing task under fixed rules, but {game!r} has the "
+            f"protocol {protocol.name!r}. Choose river_fixed or river_split."
+        )
     if chain and chain.observation_clip is not None and not has_vectors:
         raise NeurozooError(
             f"The network {network.name!r} scales observations by their statistics, for gym. worlds with vectors only. "

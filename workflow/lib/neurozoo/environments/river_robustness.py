@@ -45,7 +45,13 @@ def world_seeds(count: int) -> list[int]:
 
 
 def play_worlds(
-    choose: Choose, protocol: Protocol, *, width: int, seeds: Sequence[int], step_limit: int = 150
+    choose: Choose,
+    protocol: Protocol,
+    *,
+    width: int,
+    seeds: Sequence[int],
+    step_limit: int = 150,
+    start_column: int = 1,
 ) -> Iterator[Outcome]:
     """Plays worlds of one width, each once, and yields outcomes as they come.
 
@@ -55,9 +61,11 @@ def play_worlds(
         width: Columns of the river.
         seeds: Seeds of the worlds, all different.
         step_limit: Most steps in a world; one more is a failure by `age`.
+        start_column: Column in which the agent starts.
     """
     is_faithful = protocol.rules == "faithful"
-    rules = RiverRules(is_faithful, min_width=width, max_width=width, attempts=1, step_limit=step_limit)
+    options = {"step_limit": step_limit, "start_column": start_column}
+    rules = RiverRules(is_faithful, min_width=width, max_width=width, attempts=1, **options)
     waiting = iter(seeds)
     free = [RiverCrossingWorld("river_crossing", protocol, rules) for _ in range(min(AT_ONCE, len(seeds)))]
     playing: dict[int, RiverCrossingWorld] = {}  # by seed

@@ -136,6 +136,8 @@ def make_evaluator(
         NeurozooError: A file is missing, or the arguments do not fit together.
     """
     check_engine(game, protocol, engine)
+    if engine == "batched" and layout.network.is_modular:
+        raise NeurozooError(f"The batched engine does not compute {layout.network.name!r}. Set engine to native.")
     given: dict[str, Any] = {"game": game, "layout": layout, "protocol": protocol, "behaviour": behaviour}
     if cluster is not None:
         if engine != "native":

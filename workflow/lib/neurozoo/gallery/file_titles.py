@@ -8,6 +8,7 @@ Titles = Sequence[tuple[str, str]]
 
 MOVIES: Titles = (
     ("activation.mp4", "Activations of every layer"),
+    ("landscape.mp4", "The landscape, cycle by cycle"),
     ("game.mp4", "The game"),
     ("layer_*.mp4", "Layer {}"),
     ("generations.mp4", "Generations side by side"),

@@ -147,7 +147,7 @@ def layer_panel(layer: LayerRecord, *, is_output: bool, is_continuous: bool = Fa
         pitch = OUTPUT_PITCH if units <= FEW_UNITS else UNIT_PITCH
         return units_panel(f"{layer.name}: {units} units", units, pitch=pitch)
     height, width, channels = layer.shape
-    cycles = f", {layer.cycles} cycles" if layer.kind == "recurrent_conv" else ""
+    cycles = f", {layer.cycles} cycles" if layer.kind in ("recurrent_conv", "landscape") else ""
     if width > SMALL_MAP_WIDTH // 2:
         scale = min(1.5 if width > 16 else 2.0, MAP_WIDTH / width)
     else:

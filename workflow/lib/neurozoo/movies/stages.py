@@ -122,7 +122,7 @@ def _layer(layer: LayerRecord, number: int, *, cells: int | None, height: int, u
         forms = _unit_forms(units, len(arrays), height, unit)
         return Stage(layer.name, title, note, (1, 1, units), tuple(arrays), tuple(forms))
     rows, columns, channels = layer.shape
-    cycles = f", {layer.cycles}×" if layer.kind == "recurrent_conv" else ""
+    cycles = f", {layer.cycles}×" if layer.kind in ("recurrent_conv", "landscape") else ""
     forms = _map_forms((rows, columns, channels), height, unit, most=MAP_SIDE)
     note = f"{channels} maps {rows}×{columns}{cycles}"
     return Stage(layer.name, title, note, (rows, columns, channels), tuple(arrays), tuple(forms))

@@ -5,6 +5,7 @@ arXiv:1712.06567 (the classes LargeDQN to SimpleClassifier); Salimans et al. 201
 MujocoPolicy); Deep Neuroevolution Toolbox (recurrent networks, RiverModel); cshenton/neuroevolution;
 tambetm/simple_dqn; Espeholt et al. 2018, arXiv:1802.01561 (`impala_...`); impala_horovod_gym (`impala_gym_...`);
 Parker-Holder et al. 2022, arXiv:2203.01302 (`maze_recurrent`);
+Jolley and Channon 2018, doi:10.1162/isal_a_00099 (`modular...`);
 Gallici et al. 2024, arXiv:2407.04811, and CleanRL's `pqn_atari_envpool.py` (`nature_layer_norm`).
 docs/networks.md lists our deviations.
 """
@@ -52,6 +53,15 @@ def _normalised(layers: tuple[Layer, ...], normalisation: str) -> tuple[Layer, .
 def _recurrent(std: float, **choices: Any) -> tuple[Layer, ...]:
     recurrent = Layer("recu1", "recurrent_conv", kernel=3, std=std, **{"cycles": 20, **choices})
     return (_LARGE[0], recurrent, *_LARGE[1:])
+
+
+def _modular(name: str, *, has_kernel: bool, has_movement: bool) -> Network:
+    layers = (
+        Layer("decision", "decision", std=0.5, sees="colours" if "rgb" in name else "objects", activation="linear"),
+        Layer("landscape", "landscape", std=0.5, cycles=50, is_fixed=not has_kernel, activation="linear"),
+        Layer("out", "climb", std=0.5, is_fixed=not has_movement, activation="linear"),
+    )
+    return Network(name + "_evolved" * has_kernel + "_movement" * has_movement, (), layers)
 
 
 _OUT = Layer("out", "dense", std=0.1, activation="linear")
@@ -126,6 +136,12 @@ NETWORKS = by_name(
             "cells",
             (),
             (*(Layer(f"conv{i}", "conv", 32, kernel=3) for i in (1, 2, 3)), *_SMALL[2:]),
+        ),
+        *(
+            _modular(name, has_kernel=has_kernel, has_movement=has_movement)
+            for name in ("modular", "modular_rgb")
+            for has_kernel in (False, True)
+            for has_movement in (False, True)
         ),
         Network(
             "cshenton",

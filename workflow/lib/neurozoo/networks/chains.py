@@ -13,13 +13,15 @@ import numpy as np
 
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.checks import SHOW, check_layer_names, check_network_name
-from neurozoo.networks.layers import EPSILON, Layer, PlacedLayer, split_parameters
+from neurozoo.networks.layers import EPSILON, MODULAR, Layer, PlacedLayer, split_parameters
+from neurozoo.networks.modular import modular_tensors
 
 if TYPE_CHECKING:
     import keras
 
 OBSERVATION_SHAPE = (84, 84, 4)  # height, width, stack; oldest frame first
-_KINDS = ("conv", "recurrent_conv", "dense")
+OBJECTS_SHAPE = (20, 20, 6)  # the river crossing task, for the modular agent
+_KINDS = ("conv", "recurrent_conv", "dense", *MODULAR)
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,14 @@ class Network:
                 f"{whose} is a chain, and its layer {wrong[0].name!r} is not for chains ({what}). Make it a "
                 f"KerasNetwork. {SHOW}"
             )
+        kinds = tuple(layer.kind for layer in layers)
+        if self.is_modular:
+            if kinds != MODULAR:
+                raise NeurozooError(
+                    f"{whose} should have the layers {', '.join(MODULAR)}, in this order, but has "
+                    f"{', '.join(kinds)}. {SHOW}"
+                )
+            return
         last = layers[-1]
         if last.kind != "dense" or last.units is not None:
             raise NeurozooError(
@@ -71,16 +81,29 @@ class Network:
                 )
 
     @property
+    def is_modular(self) -> bool:
+        """Whether it is a modular agent of the river crossing task, see `networks.modular`."""
+        return any(layer.kind in MODULAR for layer in self.layers)
+
+    @property
     def published_name(self) -> str | None:
         """The class name in the published code, or None."""
         return self.published_names[0] if self.published_names else None
 
-    def layout(self, num_actions: int, observation_shape: tuple[int, int, int] = OBSERVATION_SHAPE) -> "Layout":
-        """Returns the layout for a number of actions and an observation shape.
+    def layout(self, num_actions: int, observation_shape: tuple[int, int, int] | None = None) -> "Layout":
+        """Returns the layout for a number of actions and an observation shape, by default the usual one.
 
         Raises:
-            NeurozooError: The observation is too small for a kernel without padding.
+            NeurozooError: The observation is too small for a kernel without padding, or not what a modular agent
+                sees.
         """
+        usual = OBJECTS_SHAPE if self.is_modular else OBSERVATION_SHAPE
+        observation_shape = observation_shape or usual
+        if self.is_modular and observation_shape != usual:
+            raise NeurozooError(
+                f"The network {self.name!r} sees the objects of river_crossing, but the observation is "
+                f"{' x '.join(map(str, observation_shape))}. Set observation to objects, or choose another network."
+            )
         layout = Layout(self, num_actions, observation_shape)
         if any(min(placed.out_shape[:2]) < 1 for placed in layout.layers):
             raise too_small_for(self.name, observation_shape)
@@ -111,7 +134,10 @@ class Layout:
             units = self.num_actions if layer.units is None else layer.units
             if layer.kind == "dense":
                 in_shape, out_shape = (1, 1, math.prod(shape)), (1, 1, units)
+            elif layer.kind == "climb":
+                in_shape, out_shape = shape, (1, 1, units)
             else:
+                units = {"decision": 3, "landscape": 3}.get(layer.kind, units)
                 units = shape[2] if layer.kind == "recurrent_conv" else units
                 in_shape, out_shape = shape, (layer.out_size(shape[0]), layer.out_size(shape[1]), units)
             placed.append(PlacedLayer(layer, in_shape, out_shape, start))
@@ -233,6 +259,9 @@ class Layout:
         for placed in self.layers:
             layer, name = placed.layer, placed.layer.name
             own = {part: arrays.get(f"{name}/{part}") for part in layer.parts}
+            if layer.kind in MODULAR:
+                value = _modular(placed, value, own, weights)
+                continue
             bias = layer.has_bias and layer.normalisation != "before_bias"
             simple = layer.kind != "recurrent_conv" and layer.normalisation is None and layer.gain == 1.0
             activation = layer.activation if simple else None
@@ -290,3 +319,25 @@ def _cycles(placed: PlacedLayer, step: "keras.Layer", value: Any, own: dict, wei
         if layer.inner_relu:
             value = keras.layers.ReLU(name=f"{layer.name}_relu{cycle + 1}")(value)
     return value
+
+
+def _modular(placed: PlacedLayer, value: Any, own: dict, weights: dict) -> Any:
+    """Adds a layer of the modular agent to a Keras model, and the weights of added layers to `weights`."""
+    import keras
+
+    layer, steps = placed.layer, []
+    for number, (part, shape) in enumerate(placed.shapes.items(), 1):
+        name, kernel = f"{layer.name}_kernel{number}", own[part]
+        if layer.kind == "landscape":
+            step = keras.layers.Conv2D(1, shape, padding="same", use_bias=False, name=name)
+            kernel = None if kernel is None else kernel[:, :, None, None]
+        else:
+            activation = "tanh" if layer.kind == "decision" else None
+            step = keras.layers.Dense(shape[1], activation, use_bias=False, name=name)
+        steps.append(step)
+        weights[step] = [kernel]
+
+    def named(heights: Any, cycle: int) -> Any:
+        return keras.layers.Identity(name=f"{layer.name}_cycle{cycle}")(heights)
+
+    return keras.layers.Identity(name=layer.name)(modular_tensors(placed, value, steps, name_cycle=named))

@@ -13,6 +13,13 @@ from neurozoo.networks.checks import check_choices, check_counts, check_layer_na
 EPSILON = 1e-3  # of virtual batch normalisation
 VECTORS = {"input": "iotas", "gated": "gates"}  # what a recurrent layer has besides its kernel
 _CONVOLUTIONS = ("conv", "recurrent_conv", "residual")
+# The layers of the modular agent (`networks.modular`), in their order, and the shapes of their weights.
+MODULAR = ("decision", "landscape", "climb")
+_DECISION_SHAPES: dict[str, dict[str, tuple[int, ...]]] = {
+    "objects": {"w1": (6, 4), "w2": (4, 5)},
+    "colours": {"w1": (4, 10), "w2": (10, 8), "w3": (8, 2)},
+}
+_MODULAR_SHAPES = {"landscape": (3, 3), "climb": (8, 8)}
 
 
 @dataclass(frozen=True)
@@ -22,13 +29,14 @@ class Layer:
     Attributes:
         name: Short name. The Keras layer whose output is this layer's activation has the same name.
         kind: `conv`, `dense`, or `recurrent_conv`, which repeats h <- conv(h) + h `cycles` times. A `recurrent_conv`
-            has no bias and keeps the shape. Only in Keras networks: `residual` (a section) and `lstm`.
+            has no bias and keeps the shape. Only in Keras networks: `residual` (a section) and `lstm`. Only in the
+            modular agent: `decision`, `landscape` and `climb`, see `networks.modular`.
         units: Output channels or dense units; None for the number of actions.
         kernel: Side of the square kernel (convolutions).
         stride: Stride of the kernel (convolutions).
         padding: Padding of a `conv`. `same`: zeros around the input, as in TensorFlow; the output has one position per
             `stride` pixels, and an odd row or column of zeros goes to the end. `valid`: no padding.
-        cycles: Repetitions (`recurrent_conv`).
+        cycles: Repetitions (`recurrent_conv`, `landscape`).
         std: Standard deviation of the layer's initial output for unit inputs, if `initialisation` is `fan_in`.
         activation: `relu`, `tanh` or `linear`.
         bias: Whether the layer has one bias per unit.
@@ -46,13 +54,15 @@ class Layer:
             mean and standard deviation over all outputs of the layer, after the bias; then follow a gain and an offset
             per output.
         gain: Constant factor, applied before the activation. With a ReLU the order makes no difference.
+        sees: What a `decision` sees of cells: their kinds, or their colours.
+        is_fixed: Whether a `landscape` or a `climb` follows a fixed rule and has no weights.
 
     Raises:
         NeurozooError: A value is not allowed; the message names the layer.
     """
 
     name: str
-    kind: Literal["conv", "recurrent_conv", "dense", "residual", "lstm"]
+    kind: Literal["conv", "recurrent_conv", "dense", "residual", "lstm", "decision", "landscape", "climb"]
     units: int | None = None
     kernel: int = 0
     stride: int = 1
@@ -67,6 +77,8 @@ class Layer:
     vector_std: float = 1.0
     normalisation: Literal["before_bias", "after_bias", "layer"] | None = None
     gain: float = 1.0
+    sees: Literal["objects", "colours"] = "objects"
+    is_fixed: bool = False
 
     def __post_init__(self) -> None:
         check_layer_name(self.name)
@@ -82,11 +94,20 @@ class Layer:
     @property
     def has_bias(self) -> bool:
         """Whether the layer has one bias per unit."""
-        return self.bias and self.kind != "recurrent_conv"
+        return self.bias and self.kind not in ("recurrent_conv", *MODULAR)
+
+    @property
+    def modular_shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of the weights of a layer of the modular agent."""
+        if self.kind == "decision":
+            return _DECISION_SHAPES[self.sees]
+        return {} if self.is_fixed else {"w": _MODULAR_SHAPES[self.kind]}
 
     @property
     def parts(self) -> tuple[str, ...]:
         """Names of the layer's parameter arrays, in the order of the parameter vector."""
+        if self.kind in MODULAR:
+            return tuple(self.modular_shapes)
         vector = (VECTORS[self.skip],) if self.skip in VECTORS else ()
         affine = ("offset", "gain") if self.normalisation == "after_bias" else ()
         return (*vector, "w", *(("b",) if self.has_bias else ()), *affine)
@@ -103,7 +124,9 @@ class PlacedLayer:
 
     @property
     def weight_shape(self) -> tuple[int, ...]:
-        """(kernel, kernel, in, out) or (in, out)."""
+        """(kernel, kernel, in, out) or (in, out); of the modular agent, (all weights,)."""
+        if self.layer.kind in MODULAR:
+            return (sum(map(math.prod, self.layer.modular_shapes.values())),)
         if self.layer.kind == "dense":
             return (self.in_shape[2], self.out_shape[2])
         return (self.layer.kernel, self.layer.kernel, self.in_shape[2], self.out_shape[2])
@@ -116,6 +139,8 @@ class PlacedLayer:
     @cached_property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each parameter array, in their order."""
+        if self.layer.kind in MODULAR:
+            return self.layer.modular_shapes
         return {part: self.weight_shape if part == "w" else (self.out_shape[2],) for part in self.layer.parts}
 
     @cached_property
@@ -136,12 +161,19 @@ class PlacedLayer:
         return self.places[part].start if part in self.places else -1
 
     @property
+    def weight_offset(self) -> int:
+        """The index where its weights start, or -1 if the layer has none."""
+        return self.offset("w1" if self.layer.kind == "decision" else "w")
+
+    @property
     def scale(self) -> np.float32:
         """Factor on the noise of the initial weights. For `unit_columns`, the length of each unit's weights.
 
         Source: specification of the published code, section 2.4; Glorot and Bengio 2010 (`glorot`).
         """
         layer = self.layer
+        if layer.kind in MODULAR:
+            return np.float32(layer.std)
         fans = sum(self.weight_shape[-2:]) * math.prod(self.weight_shape[:-2])  # (in + out) * kernel^2
         factors = {
             "fan_in": 1 / math.sqrt(math.prod(self.weight_shape[:-1])),
@@ -163,7 +195,7 @@ class PlacedLayer:
             here = slice(place.start - self.start, place.stop - self.start)
             if part == "w" and self.layer.initialisation == "unit_columns":
                 theta[here] = _with_unit_columns(noise[here].reshape(-1, self.out_shape[2]), self.scale).ravel()
-            elif part == "w":
+            elif part.startswith("w"):
                 theta[here] = noise[here] * self.scale
             elif part in VECTORS.values():
                 theta[here] = noise[here] * np.float32(self.layer.vector_std)

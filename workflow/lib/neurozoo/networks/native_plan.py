@@ -9,7 +9,7 @@ from neurozoo.networks.keras_networks import POLICY, Q_VALUES, KerasLayout, Kera
 from neurozoo.networks.layers import VECTORS, Layer
 
 PLAN_SCALES = ("weight_scale", "vector_scale", "output_gain")  # factors of a layer in the native plan
-_KINDS = {"conv": 0, "recurrent_conv": 1, "dense": 2}
+_KINDS = {"conv": 0, "recurrent_conv": 1, "dense": 2, "decision": 3, "landscape": 5, "climb": 6}
 _ACTIVATIONS = {"linear": 0, "relu": 1, "tanh": 2}
 _SKIPS = {"state": 0, "input": 1, "gated": 2}
 _NORMALISATIONS = {None: 0, "before_bias": 1, "after_bias": 2}
@@ -56,7 +56,7 @@ def native_plan(layout: Layout) -> np.ndarray:
         out_height, out_width, out_channels = placed.out_shape
         rows.append(
             LayerPlan(
-                kind=_KINDS[layer.kind],
+                kind=_KINDS[layer.kind] + (layer.sees == "colours"),
                 in_height=in_height,
                 in_width=in_width,
                 in_channels=in_channels,
@@ -65,7 +65,7 @@ def native_plan(layout: Layout) -> np.ndarray:
                 out_channels=out_channels,
                 kernel=layer.kernel,
                 stride=layer.stride,
-                weight_offset=placed.offset("w"),
+                weight_offset=placed.weight_offset,
                 bias_offset=placed.offset("b"),
                 activation=_ACTIVATIONS[layer.activation],
                 cycles=in_width if layer.skip == "gated" else layer.cycles,

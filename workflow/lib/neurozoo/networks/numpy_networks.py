@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from neurozoo.networks.chains import Layout, Network
-from neurozoo.networks.layers import Layer, PlacedLayer
+from neurozoo.networks.layers import MODULAR, Layer, PlacedLayer
+from neurozoo.networks.modular import run_modular
 
 _ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "relu": lambda value: np.maximum(value, 0),
@@ -37,15 +38,15 @@ def dense_network(layout: Layout, theta: np.ndarray) -> Callable[[np.ndarray], n
 
 
 def is_plain(network: Network) -> bool:
-    """Returns whether `plain_network` computes a network: convolutions and dense layers, not normalised."""
-    return all(layer.kind in ("conv", "dense") and layer.normalisation is None for layer in network.layers)
+    """Returns whether `plain_network` computes a network: modular, or plain convolutions and dense layers."""
+    return all(layer.kind in ("conv", "dense", *MODULAR) and layer.normalisation is None for layer in network.layers)
 
 
 def plain_network(layout: Layout, theta: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """Returns a function from one observation to outputs, for a network that `is_plain`.
 
-    Sums have another order than in the core. Observations are float32, shape (height, width, channels), and outputs
-    float32, shape (outputs,).
+    Sums have another order than in the core, except in modular agents. Observations are float32, shape (height, width,
+    channels), and outputs float32, shape (outputs,).
     """
     arrays = layout.split(theta)
 
@@ -53,6 +54,9 @@ def plain_network(layout: Layout, theta: np.ndarray) -> Callable[[np.ndarray], n
         value = observation
         for placed in layout.layers:
             layer = placed.layer
+            if layer.kind in MODULAR:
+                value = run_modular(placed, value, {part: arrays[f"{layer.name}/{part}"] for part in layer.parts})
+                continue
             rows = value.reshape(1, -1) if layer.kind == "dense" else _patches(value, placed)
             weights = arrays[f"{layer.name}/w"].reshape(rows.shape[-1], -1)
             value = _finished(rows @ weights, layer, arrays).reshape(placed.out_shape)

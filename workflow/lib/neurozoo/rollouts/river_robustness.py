@@ -41,6 +41,7 @@ def measure_robustness(
     widths: Sequence[int] = WIDTHS,
     worlds: int = WORLDS,
     step_limit: int = 150,
+    start_column: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict:
     """Plays fixed worlds of each width and reports how many are solved, in how many steps, and why the others fail.
@@ -54,6 +55,7 @@ def measure_robustness(
         widths: Widths of the river.
         worlds: Worlds of each width.
         step_limit: Most steps in a world.
+        start_column: Column in which the agent starts.
         progress: Called with the number of worlds that were played and of all.
 
     Raises:
@@ -61,11 +63,12 @@ def measure_robustness(
     """
     name, protocol, choose = _agent(agent)
     outcomes: list[Outcome] = []
+    options = {"step_limit": step_limit, "start_column": start_column}
     seeds, report = world_seeds(worlds), []
     place = {seed: i for i, seed in enumerate(seeds)}
     for width in widths:
         found = []
-        for outcome in play_worlds(choose, protocol, width=width, seeds=seeds, step_limit=step_limit):
+        for outcome in play_worlds(choose, protocol, width=width, seeds=seeds, **options):
             found.append(outcome)
             if progress is not None:
                 progress(len(outcomes) + len(found), worlds * len(widths))
@@ -74,7 +77,7 @@ def measure_robustness(
     record = {
         "agent": name,
         "protocol": asdict(protocol),
-        "step_limit": step_limit,
+        **options,
         "worlds_per_width": worlds,
         "widths": report,
         **provenance(),
@@ -128,5 +131,6 @@ def as_table(record: dict) -> str:
         steps = [f"{row[name]:.1f}" if row[name] is not None else "-" for name in ("mean_steps", "steps_95")]
         solved = f"{row['share']:.2%}", f"{row['low']:.2%} to {row['high']:.2%}"
         rows.append((str(row["width"]), *solved, *steps, *(f"{row[cause]:,}" for cause in CAUSES)))
-    worlds = f"{record['worlds_per_width']:,} worlds of each width, at most {record['step_limit']} steps"
+    start = f"from column {record['start_column']}, at most {record['step_limit']} steps"
+    worlds = f"{record['worlds_per_width']:,} worlds of each width, {start}"
     return f"{record['agent']}: {worlds}.\n{markdown_table(head, rows)}"

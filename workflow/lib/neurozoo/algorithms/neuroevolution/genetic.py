@@ -33,7 +33,7 @@ class GeneticAlgorithm(GeneticSearch):
 
     @override
     def ask(self) -> Batch:
-        parents = [genome for genome, _ in self._parents]
+        parents = [genome for genome, _ in (self._offspring if self._crosses else self._parents)]
         if self._elite:
             parents.append(self._elite.individual.genome)
         if self._contest is None:

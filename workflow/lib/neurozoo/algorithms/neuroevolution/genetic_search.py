@@ -7,11 +7,12 @@ import numpy as np
 from typing_extensions import override
 
 from neurozoo.algorithms.neuroevolution.base import Algorithm, Solution
+from neurozoo.algorithms.neuroevolution.crossover import child_of, fresh
 from neurozoo.algorithms.neuroevolution.elites import ELITE_RULES, Birth, Contest, Elite, Individual, RaceTotals, Round
 from neurozoo.algorithms.neuroevolution.settings import GaSettings
 from neurozoo.algorithms.neuroevolution.stages import Stages
 from neurozoo.evaluation import Episode, EpisodeResult
-from neurozoo.genomes.genome import KEEPS_BEST_ELITE, Genome
+from neurozoo.genomes.genome import KEEPS_BEST_ELITE, Genome, Weights, decode
 from neurozoo.genomes.packing import pack, unpack
 from neurozoo.randomness import Purpose, generator
 from neurozoo.records.published_log import ELITE_GENOME, GA_FIELDS
@@ -51,6 +52,8 @@ class GeneticSearch(Algorithm[GaSettings]):
         self.fields = GA_FIELDS
         if settings.elite_rule == "carried":
             self.fields = tuple(name for name in GA_FIELDS if name not in VALIDATION_FIELDS)
+        if self._crosses:
+            self.fields = tuple(name for name in self.fields if name != ELITE_GENOME)  # weights are no recipe
         if self._stages:
             self.behaviour = "final_position"
             self.fields += STAGE_FIELDS
@@ -58,6 +61,17 @@ class GeneticSearch(Algorithm[GaSettings]):
     @property
     def _rules(self) -> list[int | None]:
         return [*super()._rules, self._stages.stage if self._stages else None]
+
+    @property
+    def _crosses(self) -> bool:
+        """Whether children have two parents and weights of their own."""
+        return self.settings.crossover != "none"
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the budget of frames is spent, or the elite has the score at which the run ends."""
+        target = self.settings.target_score
+        return super().is_done or (target is not None and self._elite is not None and self._elite.score >= target)
 
     @override
     def _start_generation(self) -> None:
@@ -68,10 +82,20 @@ class GeneticSearch(Algorithm[GaSettings]):
 
     def _child(self, parents: Parents, *address: int) -> tuple[Genome, Birth | None]:
         random = generator(self._entropy, Purpose.OFFSPRING, *address)
+        if self._crosses:
+            return self._crossed(parents, address[-1], random)
         if not parents:
             return Genome(int(random.integers(self._num_indices))), None
         parent, birth = parents[random.integers(len(parents))]
         return parent.mutated(int(random.integers(self._num_indices)), self._power), birth
+
+    def _crossed(self, parents: Parents, place: int, random: np.random.Generator) -> tuple[Genome, Birth | None]:
+        if not parents:
+            return fresh(self._noise, self._layout, self.settings, index=int(random.integers(self._num_indices))), None
+        if place < self.settings.copied_parents:
+            return parents[place]
+        genome, first = child_of([genome for genome, _ in parents], self.settings, power=self._power, random=random)
+        return genome, parents[first][1]
 
     def _new_contest(self, ranked: Sequence[Individual]) -> Contest:
         return ELITE_RULES[self.settings.elite_rule](ranked, self._elite, self.settings)
@@ -128,7 +152,7 @@ class GeneticSearch(Algorithm[GaSettings]):
         self._best_rules = self._rules
         fields = {
             "TruncatedPopulationEliteIndex": contest.place,
-            ELITE_GENOME: elite.individual.genome.to_json(),
+            **({ELITE_GENOME: elite.individual.genome.to_json()} if elite.individual.genome.is_recipe else {}),
             "TruncatedPopulationEliteTestRewMean": test_score,
             "TruncatedPopulationEliteTestEpCount": len(results),
             "TruncatedPopulationEliteTestEpLenSum": sum(result.steps for result in results),
@@ -181,7 +205,7 @@ class GeneticSearch(Algorithm[GaSettings]):
         return {
             **super().get_state(),
             "validation_steps": self._validation_steps,
-            "genomes": pack(self._genomes())[0],
+            "genomes": self._weights_name if self._crosses else pack(self._genomes())[0],
             "parent_births": [list(birth) for _, birth in self._parents],
             "elite": self._elite.to_json() if self._elite else None,
             **({"stage": self._stages.stage} if self._stages else {}),
@@ -189,7 +213,14 @@ class GeneticSearch(Algorithm[GaSettings]):
 
     @override
     def get_arrays(self) -> dict[str, np.ndarray]:
+        if self._crosses:
+            thetas = [decode(genome, noise=self._noise, layout=self._layout) for genome in self._genomes()]
+            return {self._weights_name: np.array(thetas, np.float32).reshape(-1, self._layout.parameter_count)}
         return pack(self._genomes())[1]  # the blocks of mutations that the genomes share
+
+    @property
+    def _weights_name(self) -> str:
+        return f"weights-{self.iteration:05}"
 
     def _genomes(self) -> list[Genome]:
         """Returns the genomes in the state: of the parents, of the elite and of the best solution, in this order."""
@@ -198,6 +229,8 @@ class GeneticSearch(Algorithm[GaSettings]):
 
     @override
     def _restore(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> Genome | None:
+        if self._crosses:
+            return self._take_genomes(state, [Genome(Weights.of(theta)) for theta in arrays[state["genomes"]]])
         return self._take_genomes(state, unpack(state["genomes"], arrays))
 
     def _take_genomes(self, state: Mapping, genomes: list[Genome]) -> Genome | None:

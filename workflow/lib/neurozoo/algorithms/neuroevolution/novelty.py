@@ -4,8 +4,10 @@ A behaviour is a sequence of rows: the RAM after every step (`ram`, uint8), or p
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
 from neurozoo.environments.games import BEHAVIOURS
 from neurozoo.environments.protocols import Protocol
@@ -18,6 +20,11 @@ TILE, DEPTH = 32, 256  # of a matrix product
 ROWS_AT_ONCE = 512  # behaviours that are compared with all others in one go
 MOST_AXES = 4  # of points whose neighbours a tree finds
 SPARE = 4  # neighbours that the tree finds and that do not count
+
+Behaviour = Annotated[
+    Literal["ram", "final_position"] | None,
+    Field(description="Behaviour that novelty compares: ram, final_position, or empty for what the game gives."),
+]
 
 
 def choose_behaviour(setting: str | None, *, protocol: Protocol) -> str:

@@ -47,6 +47,23 @@ _CSHENTON = GaSettings(
     frames=1_000_000_000,
     protocol="gym_v4",
 )
+# Jolley and Channon 2018, for the modular agents of river_crossing: github.com/WatchJolley/rivercrossing, whose runs
+# end when an individual solves all of its ten attempts. Ours has to solve all of a hundred more.
+_JOLLEY = GaSettings(
+    population_size=1000,
+    selection_threshold=500,
+    num_validation_episodes=10,
+    num_test_episodes=100,
+    mutation_power=0.05,
+    crossover="reversed_one_point",
+    copied_parents=100,
+    weight_limit=1.0,
+    target_score=40,
+    episode_cutoff_mode="env_default",
+    frames=1_000_000_000,
+    protocol="river_split",
+    observation="objects",
+)
 # Racing has not been shown to be better in games (docs/studies.md), so this preset does not use it.
 _OURS = replace(_PUBLISHED_GA, test_cutoff=_TEST_CUTOFF)
 
@@ -78,6 +95,7 @@ PRESETS: dict[str, dict[str, EvolutionSettings]] = {
         "uber2018": _PUBLISHED_GA,
         "uber2017": _GA_2017,
         "cshenton": _CSHENTON,
+        "jolley2018": _JOLLEY,
         "neurozoo": _OURS,
         "demo": _DEMO_GA,
     },

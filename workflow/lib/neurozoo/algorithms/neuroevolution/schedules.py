@@ -3,14 +3,45 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field, Tag, WrapValidator, with_config
+from typing_extensions import TypedDict
 
 from neurozoo.errors import NeurozooError, unknown_name
+from neurozoo.validation import Number, as_given, either
 
 PUBLISHED_TYPES = {"ConstantSchedule": "constant", "LinearSchedule": "linear", "ExponentialSchedule": "exponential"}
 PUBLISHED_KEYS = {"value": "initial", "initial_p": "initial", "final_p": "final", "schedule": "length"}
 PUBLISHED_FIELDS = {"timesteps_so_far": "steps"}
 FIELDS = ("iteration", "steps", "frames")
+
+Above0 = Annotated[Number, Field(gt=0)]
+
+
+@with_config({"extra": "forbid"})
+class ScheduleSetting(TypedDict, total=False):
+    """A value that changes during a run; see `Schedule`."""
+
+    type: Annotated[str, Field(description="constant, linear or exponential.")]
+    initial: Annotated[Above0, Field(description="Value at the start.")]
+    final: Annotated[Above0, Field(description="Value at the end.")]
+    length: Annotated[Above0, Field(description="Where the end is, in units of `field`.")]
+    field: Annotated[str, Field(description="What the value depends on: iteration, steps or frames.")]
+    value: Annotated[Above0, Field(description="Published name of `initial` (constant).")]
+    initial_p: Annotated[Above0, Field(description="Published name of `initial`.")]
+    final_p: Annotated[Above0, Field(description="Published name of `final`.")]
+    schedule: Annotated[Above0, Field(description="Published name of `length`.")]
+
+
+MutationPower = Annotated[
+    Annotated[Above0, Tag("<number>")] | Annotated[ScheduleSetting, WrapValidator(as_given), Tag("<object>")],
+    either("number", "object"),
+    Field(
+        description="Standard deviation of a mutation: a number, or a schedule such as "
+        "{type: linear, initial: 0.005, final: 0.001, length: 1_000_000_000, field: frames}."
+    ),
+]
 
 
 @dataclass(frozen=True)

@@ -2,51 +2,22 @@
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, Tag, WrapValidator, with_config
+from pydantic import Field, Tag
 from pydantic.dataclasses import dataclass
-from typing_extensions import TypedDict
 
 from neurozoo.algorithms.neuroevolution.cutoff import EpisodeCutoff
-from neurozoo.algorithms.neuroevolution.novelty import choose_behaviour
-from neurozoo.algorithms.neuroevolution.schedules import Schedule
+from neurozoo.algorithms.neuroevolution.novelty import Behaviour, choose_behaviour
+from neurozoo.algorithms.neuroevolution.schedules import Above0, MutationPower, Schedule
 from neurozoo.algorithms.run_settings import Frames, NumTestEpisodes, RunSettings
 from neurozoo.environments.protocols import has_continuous_outputs, output_names
 from neurozoo.errors import NeurozooError
-from neurozoo.validation import Number, Whole, as_given, either
+from neurozoo.validation import Number, Whole, either
 
-Above0 = Annotated[Number, Field(gt=0)]
 EliteRule = Literal["validated", "racing", "carried"]
 FirstGeneration = Literal["random", "mutations"]
 Selection = Literal["generations", "asynchronous"]
-
-
-@with_config({"extra": "forbid"})
-class ScheduleSetting(TypedDict, total=False):
-    """A value that changes during a run; see `neuroevolution.schedules`."""
-
-    type: Annotated[str, Field(description="constant, linear or exponential.")]
-    initial: Annotated[Above0, Field(description="Value at the start.")]
-    final: Annotated[Above0, Field(description="Value at the end.")]
-    length: Annotated[Above0, Field(description="Where the end is, in units of `field`.")]
-    field: Annotated[str, Field(description="What the value depends on: iteration, steps or frames.")]
-    value: Annotated[Above0, Field(description="Published name of `initial` (constant).")]
-    initial_p: Annotated[Above0, Field(description="Published name of `initial`.")]
-    final_p: Annotated[Above0, Field(description="Published name of `final`.")]
-    schedule: Annotated[Above0, Field(description="Published name of `length`.")]
-
-
-MutationPower = Annotated[
-    Annotated[Above0, Tag("<number>")] | Annotated[ScheduleSetting, WrapValidator(as_given), Tag("<object>")],
-    either("number", "object"),
-    Field(
-        description="Standard deviation of a mutation: a number, or a schedule such as "
-        "{type: linear, initial: 0.005, final: 0.001, length: 1_000_000_000, field: frames}."
-    ),
-]
-Behaviour = Annotated[
-    Literal["ram", "final_position"] | None,
-    Field(description="Behaviour that novelty compares: ram, final_position, or empty for what the game gives."),
-]
+Crossover = Literal["none", "one_point", "reversed_one_point"]
+_LATER: dict[str, object] = {"crossover": "none", "copied_parents": 0, "weight_limit": None, "target_score": None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +72,8 @@ class EvolutionSettings(RunSettings):
         if "mutation_power" in settings:
             schedule = Schedule.from_setting(self.mutation_power)  # type: ignore[attr-defined]
             settings["mutation_power"] = schedule.initial if schedule.type == "constant" else vars(schedule)
-        return settings
+        # What came later is left out as long as it changes nothing, so that earlier runs keep their hash.
+        return {n: value for n, value in settings.items() if n not in _LATER or value != _LATER[n]}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +118,21 @@ class GaSettings(EvolutionSettings):
         le=1,
         description="Of river_crossing with fixed rules: share of the population's attempts that have to solve all "
         "rivers of a stage before the next, wider one counts (published: 0.8); empty to count all from the start.",
+    )
+    crossover: Crossover = Field(
+        default="none",
+        description="none (a child is a mutation of one parent), one_point (for networks of few weights: a child has "
+        "the first weights of one parent and the last ones of another, and one of its weights mutates) or "
+        "reversed_one_point (as published: its weights come back to front; docs/ga.md).",
+    )
+    copied_parents: Whole = Field(
+        default=0, ge=0, description="With crossover: the best parents that play again, unchanged, as offspring."
+    )
+    weight_limit: Above0 | None = Field(
+        default=None, description="With crossover: the largest absolute weight; empty for no limit."
+    )
+    target_score: Number | None = Field(
+        default=None, description="Score of the elite at which a run ends before its budget; empty to spend all of it."
     )
     selection: Selection = Field(
         default="generations",
@@ -202,7 +189,21 @@ class GaSettings(EvolutionSettings):
                 "A race needs at least two episodes: make validation_threshold or num_validation_episodes larger."
             )
         Schedule.from_setting(self.mutation_power)
+        self._check_crossover()
         self._check_selection()
+
+    def _check_crossover(self) -> None:
+        if self.crossover == "none":
+            for name in ("copied_parents", "weight_limit"):
+                if getattr(self, name):
+                    raise NeurozooError(f"{name} is for crossover, but crossover is none. Leave {name} empty.")
+            return
+        self._check_at_most(self.selection_threshold, "selection_threshold", "copied_parents")
+        for name, wanted in (("load_population", None), ("first_generation", "random"), ("selection", "generations")):
+            if getattr(self, name) != wanted:
+                raise NeurozooError(f"Crossover starts from random weights and has generations. Leave out {name}.")
+        if self.selection_threshold < 2:
+            raise NeurozooError("Crossover needs two parents. Make selection_threshold at least 2.")
 
     def _check_selection(self) -> None:
         if self.selection == "generations":

@@ -1,0 +1,101 @@
+"""Children of two parents: small generations worked out by hand."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from neurozoo.algorithms.neuroevolution.crossover import child_of, crossed
+from neurozoo.algorithms.neuroevolution.genetic import GeneticAlgorithm
+from neurozoo.algorithms.neuroevolution.settings import GaSettings
+from neurozoo.environments.protocols import get_protocol
+from neurozoo.errors import NeurozooError
+from neurozoo.evaluation import EpisodeResult
+from neurozoo.genomes.genome import Genome, Weights
+from neurozoo.records.published_log import ELITE_GENOME
+from searches import check_resuming, generation, tell
+
+PARAMETERS = 5
+CROSSING = {"crossover": "one_point", "copied_parents": 1, "weight_limit": 1.0, "selection_threshold": 2}
+
+
+def algorithm(**changes):
+    settings = {
+        "population_size": 4, "validation_threshold": 2, "num_validation_episodes": 1, "num_test_episodes": 1,
+        "mutation_power": 0.05, "episode_cutoff_mode": 100, "frames": 10_000,
+    }  # fmt: skip
+    layout = SimpleNamespace(parameter_count=PARAMETERS, initialise=lambda noise: noise * np.float32(0.5))
+    noise = np.linspace(-4, 4, 60, dtype=np.float32)
+    settings = GaSettings(**settings | CROSSING | changes)
+    protocol = get_protocol("uber2018")
+    return GeneticAlgorithm(settings, entropy=(0, 1), layout=layout, noise=noise, protocol=protocol)
+
+
+def by_weights(episode):
+    theta = episode.genome.initial.theta
+    steps = 1 + episode.seed % (episode.max_frames // 4)
+    return EpisodeResult(float(np.float64(theta[0] * 100).round()), steps, 4 * steps)
+
+
+class Drawn:
+    """Gives what a test wants in place of random numbers."""
+
+    def __init__(self, *integers):
+        self._integers = list(integers)
+
+    def integers(self, _, size=None):
+        return np.array([self._integers.pop(0) for _ in range(size)]) if size else self._integers.pop(0)
+
+    def normal(self, mean, power):
+        return mean + 2 * power
+
+
+def test_a_child_has_the_start_of_one_parent_and_the_end_of_the_other():
+    first, second = np.arange(4, dtype=np.float32), np.arange(10, 14, dtype=np.float32)
+    assert crossed(first, second, is_reversed=False, random=Drawn(0)).tolist() == [0, 11, 12, 13]
+    assert crossed(first, second, is_reversed=False, random=Drawn(3)).tolist() == [0, 1, 2, 3]
+    assert crossed(first, second, is_reversed=True, random=Drawn(1)).tolist() == [13, 12, 1, 0]
+
+
+def test_one_weight_mutates_and_none_goes_beyond_the_limit():
+    parents = [Genome(Weights.of(np.full(3, value, np.float32))) for value in (0.25, 0.95)]
+    settings = GaSettings(**CROSSING)
+    child, place = child_of(parents, settings, power=0.5, random=Drawn(1, 0, 0, 2))
+    assert (child.initial.theta.tolist(), place) == ([np.float32(0.95), 0.25, 1.0], 1)
+
+
+def test_the_best_play_again_and_children_come_from_parents():
+    ga = algorithm(mutation_power=1e-9)
+    first = [episode.genome for episode in ga.ask().episodes]
+    assert all(np.abs(genome.initial.theta).max() <= 1 for genome in first)
+    tell(ga, "population", [1, 9, 0, 3])
+    tell(ga, "validation", [5, 2])  # of the second and the fourth
+    report = tell(ga, "test", [4])
+    assert ELITE_GENOME not in report
+    batch = ga.ask()
+    second = [episode.genome for episode in batch.episodes]
+    assert second[0] == first[1]
+    assert set(second) <= set(batch.parents)
+    starts = {genome.initial.theta[0] for genome in (first[1], first[3])}
+    assert {genome.initial.theta[0] for genome in second} <= starts
+
+
+def test_a_run_continues_exactly_and_ends_at_its_target():
+    check_resuming(algorithm, by_weights)
+    ga = algorithm(target_score=-200.0)
+    assert not ga.is_done
+    generation(ga, by_weights)
+    assert ga.is_done
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({"copied_parents": 3}, "copied_parents is for crossover, but crossover is none. Leave copied_parents empty"),
+        ({"crossover": "one_point", "selection_threshold": 1}, "needs two parents"),
+        ({"crossover": "one_point", "selection": "asynchronous"}, "Leave out selection"),
+        ({"crossover": "one_point", "load_population": "runs/1"}, "Leave out load_population"),
+    ],
+)
+def test_settings_that_do_not_fit_crossover_are_refused(settings, complaint):
+    with pytest.raises(NeurozooError, match=complaint):
+        GaSettings(**settings)
