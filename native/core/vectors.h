@@ -53,6 +53,7 @@ struct AlignedAllocator {
   }
 };
 using Floats = std::vector<float, AlignedAllocator<float>>;
+using Halves = std::vector<std::uint16_t, AlignedAllocator<std::uint16_t>>;  // of bfloat16
 
 // Eight floats, or their bits, at any address.
 using Vector = float __attribute__((vector_size(32), aligned(4), may_alias));

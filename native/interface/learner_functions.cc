@@ -27,7 +27,8 @@ void MakeLearner(Call* call) {
                                   number("huber_delta")};
   call->Make<QLearner>("learner", std::vector<LayerShape>(layers, layers + call->size("layers") / kLayerNumbers),
                        call->Value<float>("white"), settings, optimizer,
-                       whole("is_narrow") ? Products256() : WidestProducts(), call->Value<std::int32_t>("num_threads"));
+                       whole("is_narrow") ? Products256() : WidestProducts(), whole("has_bfloat16"),
+                       call->Value<std::int32_t>("num_threads"));
 }
 
 // An array of a learner's weights or moving averages.
@@ -64,8 +65,7 @@ void GetSteps(Call* call) { call->Give("steps", call->Object<QLearner>("learner"
 void SetSteps(Call* call) { call->Object<QLearner>("learner")->set_steps(call->Value<std::int64_t>("steps")); }
 
 States StatesOf(const Call& call, const QLearner& learner, bool has_planes) {
-  const ChainLayer& first = learner.chain().layers().front();
-  const std::int64_t size = first.in_height * first.in_width * first.in_channels;
+  const std::int64_t size = learner.chain().state_size();
   const std::int64_t count = call.size("states") / size;
   return {call.Input<std::uint8_t>("states", count * size), size, count, has_planes,
           call.Input<float>("given", count * learner.chain().num_given())};
@@ -74,19 +74,19 @@ States StatesOf(const Call& call, const QLearner& learner, bool has_planes) {
 void Ask(Call* call) {
   const auto learner = call->Object<QLearner>("learner");
   const States states = StatesOf(*call, *learner, call->Value<std::int64_t>("has_planes"));
-  float* outputs = call->Output<float>("outputs", {states.count, learner->chain().num_outputs()});
-  learner->Ask(static_cast<Learner::Array>(call->Value<std::int64_t>("array")), states, outputs);
+  float* results = call->Output<float>("results", {states.count, learner->chain().num_results()});
+  learner->Ask(static_cast<Learner::Array>(call->Value<std::int64_t>("array")), states, results);
 }
 
 void Forward(Call* call) {
   const auto learner = call->Object<QLearner>("learner");
   const States states = StatesOf(*call, *learner, false);
-  learner->Forward(states, call->Output<float>("outputs", {states.count, learner->chain().num_outputs()}));
+  learner->Forward(states, call->Output<float>("results", {states.count, learner->chain().num_results()}));
 }
 
 void Step(Call* call) {
   const auto learner = call->Object<QLearner>("learner");
-  const float* deltas = call->Input<float>("deltas", learner->num_forward() * learner->chain().num_outputs());
+  const float* deltas = call->Input<float>("deltas", learner->num_forward() * learner->chain().num_results());
   call->Give("norm", learner->Step(deltas, call->Value<double>("learning_rate")));
 }
 
@@ -117,10 +117,11 @@ const Registration kFunctions[] = {
     {{"make_learner",
       "layers: int64, white: float32, optimizer: int64, epsilon_inside: int64, decay: float64, momentum: float64, "
       "first_average: float64, epsilon: float64, max_norm: float64, has_target: int64, is_double: int64, "
-      "is_dueling: int64, learning_rate: float64, huber_delta: float64, num_threads: int32, is_narrow: int64",
+      "is_dueling: int64, learning_rate: float64, huber_delta: float64, num_threads: int32, is_narrow: int64, "
+      "has_bfloat16: int64",
       "learner: object",
       "Makes a network that learns: see LayerShape, OptimizerSettings and QLearnerSettings. If it `is_narrow`, vectors "
-      "have 256 bits even where the processor has wider ones; results are the same."},
+      "have 256 bits even where the processor has wider ones; results are the same. See Chain for `has_bfloat16`."},
      MakeLearner},
     {{"get_weights", "learner: object, array: int64, layer: int64, part: int64", "values: float32",
       "Returns an array of a layer in the order of Keras: see Learner::Copy."},
@@ -134,13 +135,13 @@ const Registration kFunctions[] = {
      GetSteps},
     {{"set_optimizer_steps", "learner: object, steps: int64", "", "Continues after that many steps."}, SetSteps},
     {{"ask_learner", "learner: object, array: int64, states: uint8, has_planes: int64, given: float32",
-      "outputs: float32", "Computes the outputs of states with some weights: see Learner::Ask."},
+      "results: float32", "Computes the results of states with some weights: see Learner::Ask."},
      Ask},
-    {{"forward_learner", "learner: object, states: uint8, given: float32", "outputs: float32",
+    {{"forward_learner", "learner: object, states: uint8, given: float32", "results: float32",
       "The same with the weights that learn, for `step_learner`."},
      Forward},
     {{"step_learner", "learner: object, deltas: float32, learning_rate: float64", "norm: float64",
-      "Learns from the gradient of a loss by the last outputs; returns the norm of the gradient: see Learner::Step."},
+      "Learns from the gradient of a loss by the last results; returns the norm of the gradient: see Learner::Step."},
      Step},
     {{"learn_transitions",
       "learner: object, screens: uint8, steps: int64, actions: int32, returns: float32, discounts: float32, "

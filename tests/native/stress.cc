@@ -210,10 +210,10 @@ int CloseWhileInUse() {
 // Learns in threads while another thread asks the weights that act, which it must not disturb; returns how many learners
 // did, with networks that have every kind of layer.
 int LearnAndAsk() {
-  const std::vector<LayerShape> layers = {{0, 11, 9, 4, 6, 5, 20, 4, 2, 1, 1, 1, 0, 1},
-                                          {0, 6, 5, 20, 4, 3, 24, 3, 1, 0, 0, 0, 1, 1},
-                                          {1, 4, 3, 24, 1, 1, 18, 0, 0, 0, 0, 1, 1, 1},
-                                          {1, 1, 1, 18, 1, 1, 17, 0, 0, 0, 0, 1, 0, 0}};
+  const std::vector<LayerShape> layers = {{0, 11, 9, 4, 6, 5, 20, 4, 2, 1, 1, 1, 0, 1, 0, 0, 0, 0},
+                                          {0, 6, 5, 20, 4, 3, 24, 3, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0},
+                                          {1, 4, 3, 24, 1, 1, 18, 0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0},
+                                          {1, 1, 1, 18, 1, 1, 17, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0}};
   constexpr std::int64_t kCount = 7, kScreens = 6, kPlane = 11 * 9;
   std::vector<std::uint8_t> screens(kCount * kScreens * kPlane);
   for (std::size_t i = 0; i < screens.size(); ++i) screens[i] = static_cast<std::uint8_t>(i * 37);
@@ -222,7 +222,7 @@ int LearnAndAsk() {
   int learners = 0;
   for (std::int64_t kind = OptimizerSettings::kRmsprop; kind <= OptimizerSettings::kRadam; ++kind) {
     const OptimizerSettings optimizer{static_cast<OptimizerSettings::Kind>(kind), 1, 0.9, 0.5, 1, 1e-3, 1};
-    QLearner learner(layers, 255, {true, kind % 2, kind % 3 == 0, 1e-3, 1}, optimizer, WidestProducts(), 3);
+    QLearner learner(layers, 255, {true, kind % 2, kind % 3 == 0, 1e-3, 1}, optimizer, WidestProducts(), false, 3);
     std::vector<float> weights(4 * 4 * 4 * 20, 0.01f);
     learner.Copy(QLearner::kOnline, 0, Part::kWeights, true, weights.data());
     learner.CopyOnlineTo(QLearner::kActing);
@@ -246,6 +246,42 @@ int LearnAndAsk() {
     learners += is_same;
   }
   return learners;
+}
+
+// The same with maps of tiles, batch normalisation, a residual block and Winograd's convolutions.
+int LearnFromTiles() {
+  const std::vector<LayerShape> layers = {{0, 8, 6, 18, 8, 6, 40, 3, 1, 1, 1, 0, 0, 1, 20, 0, 0, 18},
+                                          {0, 8, 6, 40, 8, 6, 40, 3, 1, 1, 1, 0, 0, 1, 0, 81, 0, 0},
+                                          {0, 8, 6, 40, 8, 6, 40, 3, 1, 1, 1, 0, 0, 1, 0, 81, 1, 0},
+                                          {0, 8, 6, 40, 8, 6, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+                                          {0, 8, 6, 19, 4, 3, 20, 4, 2, 1, 1, 0, 0, 1, 20, 90, 0, 18},
+                                          {1, 4, 3, 20, 1, 1, 3, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0}};
+  constexpr std::int64_t kCount = 35, kTiles = 8 * 6;
+  std::vector<std::uint8_t> tiles(kCount * kTiles);
+  for (std::size_t i = 0; i < tiles.size(); ++i) tiles[i] = static_cast<std::uint8_t>(i * 37 % 20);
+  QLearner learner(layers, 1, {}, {OptimizerSettings::kAdam, 0, 0, 0, 0, 1e-8, 0}, WidestProducts(), false, 3);
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    std::vector<float> weights(learner.Size(layer, Part::kWeights));
+    for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i * 29 % 61) / 300 - 0.1f;
+    learner.Copy(QLearner::kOnline, layer, Part::kWeights, true, weights.data());
+  }
+  learner.CopyOnlineTo(QLearner::kActing);
+  const States states{tiles.data(), kTiles, kCount, false, nullptr};
+  std::vector<float> first(kCount * (3 + kTiles)), results(first), values(first);
+  learner.Ask(QLearner::kActing, states, first.data());
+  std::thread update([&] {
+    for (int i = 0; i < 10; ++i) {
+      learner.Forward(states, results.data());
+      learner.Step(results.data(), 1e-3);
+    }
+  });
+  bool is_same = true;
+  for (int i = 0; i < 20; ++i) {
+    learner.Ask(QLearner::kActing, states, values.data());
+    is_same = is_same && values == first;
+  }
+  update.join();
+  return is_same;
 }
 
 int main(int, char** arguments) {
@@ -305,5 +341,5 @@ int main(int, char** arguments) {
     }
   }
   std::printf("%zu episodes, %d pools, %d errors, %d sets of mazes, %d vectors, %d refused, %d learners\n", finished, in_pools,
-              errors, PlayInMazes(), PlayInVectors(arguments), CloseWhileInUse(), LearnAndAsk());
+              errors, PlayInMazes(), PlayInVectors(arguments), CloseWhileInUse(), LearnAndAsk() + LearnFromTiles());
 }

@@ -12,7 +12,9 @@ from neurozoo.native.build import SOURCES, find_compiler
 from neurozoo.networks.native_plan import native_plan, plan_scales
 
 CORE = ("batch_norm", "block_sums", "changed_positions", "episode", "evaluator", "hard_maze", "held_genome")
-CORE += ("learner/chain", "learner/learner", "learner/optimizer", "learner/products_256", "learner/q_learner")
+CORE += tuple(
+    f"learner/{name}" for name in ("bfloat16", "chain", "learner", "optimizer", "products_256", "q_learner", "winograd")
+)
 CORE += ("layer_kernels", "maze", "maze_episodes", "maze_network", "network", "network_plan", "noise_table")
 CORE += ("recurrence", "worker_threads", "world_pool")
 SANITIZERS = ("thread", "address,undefined")
@@ -55,7 +57,7 @@ def stress(folder, world, sanitizer, *, core, options=(), libraries=(), episodes
 @pytest.mark.parametrize("sanitizer", SANITIZERS)
 def test_evaluators_and_pools_come_and_go_and_fail_without_a_complaint(tmp_path, sanitizer):
     printed = stress(tmp_path, ("hard_maze", "simple"), sanitizer, core=CORE, episodes=1000)
-    assert printed == "1000 episodes, 10 pools, 10 errors, 2 sets of mazes, 0 vectors, 60 refused, 6 learners\n"
+    assert printed == "1000 episodes, 10 pools, 10 errors, 2 sets of mazes, 0 vectors, 60 refused, 7 learners\n"
 
 
 @pytest.mark.long(seconds=240)
@@ -77,4 +79,4 @@ def test_the_same_with_the_emulator(tmp_path, core, sanitizer):
         episodes=100,
         rom=[str(rom_path("frostbite"))],
     )
-    assert printed == "100 episodes, 10 pools, 10 errors, 2 sets of mazes, 4 vectors, 60 refused, 6 learners\n"
+    assert printed == "100 episodes, 10 pools, 10 errors, 2 sets of mazes, 4 vectors, 60 refused, 7 learners\n"

@@ -12,14 +12,22 @@ namespace {
 constexpr std::int64_t kMostRows = 12;      // of any products
 constexpr std::int64_t kRowsOfPart = 64;    // inputs of a dense layer whose gradients a thread computes at a time
 constexpr std::int64_t kPanelsOfPart = 2;   // panels of a dense layer that a thread multiplies at a time
+constexpr std::int64_t kBlocks = 32;        // of samples, at most, which threads compute side by side
 constexpr std::int64_t kShards = 16;        // of samples, at most, whose gradients of convolutions are added up
 constexpr std::int64_t kSumsOfPart = 2048;  // which a thread adds up at a time
 constexpr double kNormEpsilon = 1e-5;       // of layer normalisation
 
 std::int64_t RoundedUp(std::int64_t count) { return (count + kPanel - 1) / kPanel * kPanel; }
 
+// Whether Winograd can compute a layer that is not the first.
+bool IsWinograd(const ChainLayer& layer) {
+  const bool keeps_size = layer.kernel == 3 && layer.stride == 1 && layer.pad_top == 1 && layer.pad_left == 1 &&
+                          layer.in_height == layer.out_height && layer.in_width == layer.out_width;
+  return keeps_size && layer.in_height % 2 == 0 && layer.in_width % 2 == 0 && !layer.has_bias && !layer.is_plain_relu();
+}
+
 ChainLayer Placed(const LayerShape& shape, bool is_first, std::int64_t offset) {
-  ChainLayer layer{shape, 0, 0, 0, 0, 0, 0, 0, 0, 0, {}};
+  ChainLayer layer{shape, false, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {}};
   layer.channels = is_first ? shape.in_channels : RoundedUp(shape.in_channels);
   layer.height = shape.in_height;
   layer.width = shape.in_width;
@@ -32,7 +40,13 @@ ChainLayer Placed(const LayerShape& shape, bool is_first, std::int64_t offset) {
   layer.weights = offset;
   layer.biases = offset + layer.inputs * layer.columns();
   layer.gains = layer.biases + layer.columns();
-  layer.offsets = layer.gains + (shape.is_normalised ? layer.out_size() : 0);
+  const std::int64_t channels = shape.momentum > 0 ? layer.columns() : 0;
+  const std::int64_t normalised = shape.is_normalised ? layer.out_size() : channels;
+  layer.offsets = layer.gains + normalised;
+  layer.means = layer.offsets + normalised;
+  layer.variances = layer.means + channels;
+  layer.end = layer.variances + channels;
+  layer.is_winograd = !is_first && IsWinograd(layer);
   for (std::int64_t position = 0; position < layer.positions(); ++position) {
     const std::int64_t y = position / layer.out_width, x = position % layer.out_width;
     layer.patch_starts.push_back((y * layer.stride * layer.width + x * layer.stride) * layer.channels);
@@ -118,38 +132,64 @@ void ForAll(WorkerThreads* threads, std::int64_t count, const std::function<void
 
 Samples::Samples(const Chain& chain, std::int64_t most, bool has_deltas) {
   for (const ChainLayer& layer : chain.layers()) {
+    places.push_back(has_deltas || chain.IsKept(images.size()) ? most : std::min(most, kBlocks));
     const std::int64_t kept = has_deltas ? most : 0, normalised = layer.is_normalised ? kept : 0;
-    images.emplace_back(most * layer.image_size());
+    const std::int64_t in_batch = layer.momentum > 0 ? kept : 0;
+    images.emplace_back(places.back() * layer.image_size());
+    rounded.emplace_back(!has_deltas && chain.IsRounded(rounded.size()) ? layer.inputs * layer.columns() : 0);
+    points.emplace_back(layer.is_winograd ? kPoints * DistanceOfPoints(layer.channels, layer.columns()) : 0);
     deltas.emplace_back(kept * layer.out_size());
-    this->normalised.emplace_back(normalised * layer.out_size());
+    this->normalised.emplace_back((normalised + in_batch) * layer.out_size());
     inverse_deviations.emplace_back(normalised);
+    statistics.emplace_back(in_batch > 0 ? 4 * layer.columns() : 0);
+    channel_sums.resize(std::max(channel_sums.size(), static_cast<std::size_t>(in_batch * 2 * layer.columns())));
   }
   outputs.resize(most * chain.layers().back().columns());
 }
 
-Chain::Chain(const std::vector<LayerShape>& layers, float white, const Products& products)
-    : products_(products), factor_(1 / white) {
+Chain::Chain(const std::vector<LayerShape>& layers, float white, const Products& products, bool has_bfloat16)
+    : products_(products), has_bfloat16_(has_bfloat16), factor_(1 / white) {
+  if (has_bfloat16 && !Bfloat16Convolution::IsAvailable()) {
+    throw std::invalid_argument("bfloat16 needs a processor with AMX, which this one is not. Set dtype to float32.");
+  }
   if (layers.empty() || !layers.back().is_dense) throw std::invalid_argument("A chain should end with a dense layer.");
   for (const LayerShape& shape : layers) {
     if (!layers_.empty()) {
       const ChainLayer& before = layers_.back();
-      num_given_ = shape.in_channels - before.out_channels;
+      num_given_ = shape.in_channels - before.out_channels - shape.tiles;
+      if (shape.tiles > 0) tiled_ = layers_.size();
       const bool may_have_given = layers_.size() + 1 == layers.size() && before.out_channels % kPanel == 0;
       if (shape.in_height != before.out_height || shape.in_width != before.out_width || num_given_ < 0 ||
           (num_given_ > 0 && !(may_have_given && before.is_dense)) || (before.is_dense && !shape.is_dense)) {
         throw std::invalid_argument("A layer of the chain does not fit the one before it.");
       }
+      if (shape.adds && (layers_.size() < 2 || shape.momentum == 0 || before.in_channels != shape.out_channels ||
+                         before.in_height != shape.out_height || before.in_width != shape.out_width)) {
+        throw std::invalid_argument("A residual block of the chain does not fit what it adds to.");
+      }
     }
-    layers_.push_back(Placed(shape, layers_.empty(), layers_.empty() ? 0 : layers_.back().end()));
+    if (shape.is_dense && (shape.leak > 0 || shape.momentum > 0 || shape.tiles > 0)) {
+      throw std::invalid_argument("Only convolutions of a chain have leaks, batch normalisation or tiles.");
+    }
+    layers_.push_back(Placed(shape, layers_.empty(), layers_.empty() ? 0 : layers_.back().end));
     num_convolutions_ += !shape.is_dense;
   }
+}
+
+std::int64_t Chain::num_results() const {
+  return num_outputs() + (tiled_ > 0 ? layers_[tiled_ - 1].positions() * layers_[tiled_ - 1].out_channels : 0);
+}
+
+std::int64_t Chain::state_size() const {
+  const ChainLayer& first = layers_.front();
+  return first.in_height * first.in_width * (first.tiles > 0 ? 1 : first.in_channels);
 }
 
 std::int64_t Chain::Size(std::int64_t number, Part part) const {
   const ChainLayer& layer = layers_.at(number);
   const std::int64_t inputs = layer.inputs / layer.channels * layer.in_channels;
-  if (part == Part::kBiases) return layer.out_channels;
-  return (part == Part::kWeights ? inputs : layer.positions()) * layer.out_channels;
+  if (part == Part::kWeights) return inputs * layer.out_channels;
+  return (part == Part::kBiases || layer.momentum > 0 ? 1 : layer.positions()) * layer.out_channels;
 }
 
 void Chain::Copy(std::int64_t number, Part part, bool is_import, float* values, float* parameters) const {
@@ -173,21 +213,36 @@ void Chain::Copy(std::int64_t number, Part part, bool is_import, float* values, 
     }
     return;
   }
-  const std::int64_t starts[] = {layer.weights, layer.biases, layer.gains, layer.offsets};
+  const std::int64_t starts[] = {layer.weights, layer.biases, layer.gains, layer.offsets, layer.means, layer.variances};
   float* own = parameters + starts[static_cast<std::int64_t>(part)];
-  for (std::int64_t position = 0; position < (part == Part::kBiases ? 1 : layer.positions()); ++position) {
+  for (std::int64_t position = 0; position < Size(number, part) / layer.out_channels; ++position) {
     for (std::int64_t c = 0; c < layer.out_channels; ++c) {
       copy(values + position * layer.out_channels + c, own + position * layer.columns() + c);
     }
   }
 }
 
+// Sets the inputs that say which tile is where.
+void Chain::SetTiles(std::int64_t number, const Pass& pass, std::int64_t sample) const {
+  const ChainLayer& layer = layers_[number];
+  const std::uint8_t* tile = pass.states.bytes + sample * pass.states.stride;
+  const std::int64_t first = layer.in_channels - layer.tiles;
+  for (std::int64_t y = 0; y < layer.in_height; ++y) {
+    float* pixel = Seen(number, *pass.samples, sample, y);
+    for (std::int64_t x = 0; x < layer.in_width; ++x, ++tile, pixel += layer.channels) {
+      std::fill(pixel + first, pixel + layer.channels, 0.0f);
+      if (*tile < layer.tiles) pixel[first + *tile] = 1.0f;
+    }
+  }
+}
+
 void Chain::SetState(const Pass& pass, std::int64_t sample) const {
   const ChainLayer& layer = layers_.front();
+  if (layer.tiles > 0) return SetTiles(0, pass, sample);
   const States& states = pass.states;
   const std::int64_t top = layer.is_dense ? 0 : layer.pad_top, left = layer.is_dense ? 0 : layer.pad_left;
   const std::uint8_t* bytes = states.bytes + sample * states.stride;
-  float* image = pass.samples->images.front().data() + sample * layer.image_size();
+  float* image = Image(0, *pass.samples, sample);
   const std::int64_t rows = layer.width == layer.in_width ? 1 : layer.in_height;
   const std::int64_t length = layer.in_height * layer.in_width / rows;
   for (std::int64_t row = 0; row < rows; ++row) {
@@ -205,15 +260,22 @@ void Chain::SetState(const Pass& pass, std::int64_t sample) const {
   }
 }
 
+float* Chain::Image(std::int64_t number, const Samples& samples, std::int64_t sample) const {
+  const std::int64_t place = sample % samples.places[number] * layers_[number].image_size();
+  return const_cast<float*>(samples.images[number].data()) + place;
+}
+
+// Returns a row of what a layer sees, without the border.
+float* Chain::Seen(std::int64_t number, const Samples& samples, std::int64_t sample, std::int64_t y) const {
+  const ChainLayer& layer = layers_[number];
+  const std::int64_t top = layer.is_dense ? 0 : layer.pad_top, left = layer.is_dense ? 0 : layer.pad_left;
+  return Image(number, samples, sample) + ((y + top) * layer.width + left) * layer.channels;
+}
+
 // Returns where a layer writes a row of its output: to the next image, or to the outputs.
 float* Chain::Output(std::int64_t number, const Pass& pass, std::int64_t sample, std::int64_t y) const {
-  if (number + 1 == static_cast<std::int64_t>(layers_.size())) {
-    return pass.samples->outputs.data() + sample * layers_[number].columns();
-  }
-  const ChainLayer& next = layers_[number + 1];
-  const std::int64_t top = next.is_dense ? 0 : next.pad_top, left = next.is_dense ? 0 : next.pad_left;
-  return pass.samples->images[number + 1].data() + sample * next.image_size() +
-         ((y + top) * next.width + left) * next.channels;
+  if (number + 1 < static_cast<std::int64_t>(layers_.size())) return Seen(number + 1, *pass.samples, sample, y);
+  return pass.samples->outputs.data() + sample * layers_[number].columns();
 }
 
 // Returns the rows of the next tile, so that all tiles have about the same.
@@ -222,26 +284,62 @@ std::int64_t Chain::TileRows(std::int64_t left) const {
   return (left + tiles - 1) / tiles;
 }
 
+Winograd Chain::WinogradOf(std::int64_t number) const {
+  const ChainLayer& layer = layers_[number];
+  return {products_, layer.out_height / 2, layer.out_width / 2, layer.channels, layer.panels};
+}
+
+Bfloat16Convolution Chain::Bfloat16Of(std::int64_t number) const {
+  const ChainLayer& layer = layers_[number];
+  return {layer.out_height, layer.out_width, layer.channels, layer.panels};
+}
+
+Winograd::Pixels Chain::ImagePixels(std::int64_t number, float* image) const {
+  return {image, layers_[number].width * layers_[number].channels, layers_[number].channels};
+}
+
 // ---- forward
 
-void Chain::ForwardConvolutions(const Pass& pass, std::int64_t sample) const {
-  for (std::int64_t number = 0; number < num_convolutions_; ++number) {
-    const ChainLayer& layer = layers_[number];
-    const float* image = pass.samples->images[number].data() + sample * layer.image_size();
-    const float* patches[kMostRows];
-    float* targets[kMostRows];
-    std::int64_t x = 0, y = 0;
-    for (std::int64_t first = 0, rows = 0; first < layer.positions(); first += rows) {
-      rows = TileRows(layer.positions() - first);
-      for (std::int64_t i = 0; i < rows; ++i) {
-        patches[i] = image + layer.patch_starts[first + i];
-        targets[i] = Output(number, pass, sample, y) + x * layer.columns();
-        if (++x == layer.out_width) x = 0, ++y;
-      }
-      products_.rows(patches, rows, layer.patch(), layer.WeightPanels(pass.parameters, 0, layer.panels),
-                     layer.has_bias ? pass.parameters + layer.biases : nullptr, layer.then(), targets);
+// Returns the layer before which all samples meet: that after the next batch normalisation, or the first dense one.
+std::int64_t Chain::EndOfStage(std::int64_t number, bool is_training) const {
+  while (number < num_convolutions_ && !(layers_[number].momentum > 0 && is_training)) ++number;
+  return std::min(number + 1, num_convolutions_);
+}
+
+void Chain::ForwardConvolution(std::int64_t number, const Pass& pass, std::int64_t sample) const {
+  const ChainLayer& layer = layers_[number];
+  if (number == tiled_ && number > 0) SetTiles(number, pass, sample);
+  const float* image = Image(number, *pass.samples, sample);
+  const std::int64_t stride = layers_[number + 1].channels;
+  const float* patches[kMostRows];
+  float* targets[kMostRows];
+  std::int64_t x = 0, y = 0;
+  if (const Halves& rounded = pass.samples->rounded[number]; !rounded.empty()) {
+    thread_local Halves seen;
+    seen.resize(layer.image_size());
+    Bfloat16Of(number).Forward(image, rounded.data(), seen.data(), Output(number, pass, sample, 0),
+                               layers_[number + 1].width * stride, stride);
+  } else if (layer.is_winograd) {
+    WinogradOf(number).Forward(ImagePixels(number, Image(number, *pass.samples, sample)),
+                               pass.samples->points[number].data(),
+                               ImagePixels(number + 1, Output(number, pass, sample, 0)));
+  }
+  for (std::int64_t first = 0, rows = 0; first < layer.positions() && !layer.is_winograd; first += rows) {
+    rows = TileRows(layer.positions() - first);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      patches[i] = image + layer.patch_starts[first + i];
+      targets[i] = Output(number, pass, sample, y) + x * stride;
+      if (++x == layer.out_width) x = 0, ++y;
     }
-    if (layer.is_normalised) Normalise(number, pass, sample);
+    products_.rows(patches, rows, layer.patch(), layer.WeightPanels(pass.parameters, 0, layer.panels),
+                   layer.has_bias ? pass.parameters + layer.biases : nullptr, layer.then(), targets);
+  }
+  if (layer.is_normalised) Normalise(number, pass, sample);
+  if (layer.leak == 0 || layer.momentum > 0) return;
+  const float slope = layer.slope();
+  for (y = 0; y < layer.out_height; ++y) {
+    float* row = Output(number, pass, sample, y);
+    for (std::int64_t i = 0; i < layer.out_width * stride; ++i) row[i] *= row[i] > 0.0f ? 1.0f : slope;
   }
 }
 
@@ -289,20 +387,121 @@ void Chain::Normalise(std::int64_t number, const Pass& pass, std::int64_t sample
   }
 }
 
+// Adds up, over all samples, the outputs of each channel and their squares, and keeps means and variances; or, going
+// backward, the gradients by what is normalised and their products with it, and keeps the means of both.
+void Chain::AddChannels(std::int64_t number, Samples* samples, WorkerThreads* threads, bool is_backward) const {
+  const ChainLayer& layer = layers_[number];
+  const std::int64_t columns = layer.columns(), width = layer.out_width, size = layer.out_size();
+  const std::int64_t stride = is_backward ? columns : layers_[number + 1].channels;
+  ForAll(threads, samples->count, [&](std::int64_t sample) {
+    double* sums = samples->channel_sums.data() + sample * 2 * columns;
+    std::fill_n(sums, 2 * columns, 0.0);
+    for (std::int64_t y = 0; y < layer.out_height; ++y) {
+      const float *left = Seen(number + 1, *samples, sample, y), *right = left;
+      if (is_backward) {
+        left = samples->deltas[number].data() + sample * size + y * width * columns;
+        right = samples->normalised[number].data() + sample * size + y * width * columns;
+      }
+      for (std::int64_t first = 0; first < columns; first += kVector) {
+        Vector row[2] = {};
+        for (std::int64_t i = first; i < first + width * stride; i += stride) {
+          row[0] += LoadVector(left + i);
+          row[1] += LoadVector(left + i) * LoadVector(right + i);
+        }
+        for (std::int64_t j = 0; j < kVector; ++j) {
+          sums[first + j] += static_cast<double>(row[0][j]);
+          sums[columns + first + j] += static_cast<double>(row[1][j]);
+        }
+      }
+    }
+  });
+  const double count = static_cast<double>(samples->count * layer.positions());
+  float* means = samples->statistics[number].data() + (is_backward ? 2 * columns : 0);
+  for (std::int64_t i = 0; i < columns; ++i) {
+    double mean = 0, other = 0;
+    for (std::int64_t sample = 0; sample < samples->count; ++sample) {
+      mean += samples->channel_sums[sample * 2 * columns + i] / count;
+      other += samples->channel_sums[(sample * 2 + 1) * columns + i] / count;
+    }
+    means[i] = static_cast<float>(mean);
+    means[columns + i] = static_cast<float>(is_backward ? other : std::max(0.0, other - mean * mean));
+  }
+}
+
+// Normalises channels by the statistics of the batch, if it is learned from, or by moving averages, in place; then adds
+// what a residual block adds, and lets through what a ReLU lets through.
+void Chain::NormaliseBatch(std::int64_t number, const Pass& pass, std::int64_t sample) const {
+  const ChainLayer& layer = layers_[number];
+  const bool is_kept = !pass.samples->normalised[number].empty();
+  const std::int64_t columns = layer.columns(), stride = layers_[number + 1].channels;
+  const float* means = is_kept ? pass.samples->statistics[number].data() : pass.parameters + layer.means;
+  const float *gains = pass.parameters + layer.gains, *offsets = pass.parameters + layer.offsets;
+  const float slope = layer.slope();
+  Floats inverse(columns), unkept(columns), zeros(columns);
+  for (std::int64_t i = 0; i < columns; ++i) inverse[i] = 1 / std::sqrt(means[columns + i] + float{kNormEpsilon});
+  float* kept = is_kept ? pass.samples->normalised[number].data() + sample * layer.out_size() : unkept.data();
+  for (std::int64_t y = 0; y < layer.out_height; ++y) {
+    float* pixel = Output(number, pass, sample, y);
+    const float* added = layer.adds ? Seen(number - 1, *pass.samples, sample, y) : zeros.data();
+    for (std::int64_t x = 0; x < layer.out_width; ++x, pixel += stride) {
+#pragma GCC ivdep
+      for (std::int64_t i = 0; i < columns; ++i) {
+        kept[i] = (pixel[i] - means[i]) * inverse[i];
+        const float after = kept[i] * gains[i] + offsets[i] + added[i];
+        pixel[i] = after > 0.0f ? after : after * slope;
+      }
+      if (is_kept) kept += columns;
+      if (layer.adds) added += layers_[number - 1].channels;
+    }
+  }
+}
+
+void Chain::MoveAverages(const Samples& samples, float* parameters) const {
+  for (std::int64_t number = 0; number < num_convolutions_; ++number) {
+    const ChainLayer& layer = layers_[number];
+    const float rest = static_cast<float>(layer.momentum) / 100.0f;
+    for (std::int64_t i = 0; i < (layer.momentum > 0 ? 2 * layer.columns() : 0); ++i) {
+      float& average = parameters[layer.means + i];
+      average = average * rest + samples.statistics[number][i] * (1 - rest);
+    }
+  }
+}
+
 void Chain::Forward(const std::vector<Pass>& passes, WorkerThreads* threads) const {
-  std::int64_t most = 0;
-  for (const Pass& pass : passes) most = std::max(most, pass.samples->count = pass.states.count);
+  for (const Pass& pass : passes) pass.samples->count = pass.states.count;
   const std::int64_t num_passes = passes.size();
   const auto for_samples = [&](const auto& function) {
-    ForAll(threads, num_passes * most, [&](std::int64_t i) {
+    ForAll(threads, num_passes * kBlocks, [&](std::int64_t i) {
       const Pass& pass = passes[i % num_passes];
-      if (i / num_passes < pass.samples->count) function(pass, i / num_passes);
+      for (std::int64_t sample = i / num_passes; sample < pass.samples->count; sample += kBlocks) {
+        function(pass, sample);
+      }
     });
   };
-  for_samples([&](const Pass& pass, std::int64_t sample) {
-    SetState(pass, sample);
-    ForwardConvolutions(pass, sample);
+  ForAll(threads, num_convolutions_ * num_passes, [&](std::int64_t i) {
+    const std::int64_t number = i / num_passes;
+    const Pass& pass = passes[i % num_passes];
+    if (!layers_[number].is_winograd) return;
+    const float* weights = pass.parameters + layers_[number].weights;
+    Halves& rounded = pass.samples->rounded[number];
+    if (!rounded.empty()) return Bfloat16Of(number).ConvertWeights(weights, rounded.data());
+    WinogradOf(number).TransformWeights(weights, pass.samples->points[number].data());
   });
+  const bool is_training = !passes.front().samples->deltas.back().empty();
+  for (std::int64_t begin = 0, is_left = 1; is_left;) {
+    const std::int64_t end = EndOfStage(begin, is_training);
+    for_samples([&](const Pass& pass, std::int64_t sample) {
+      if (begin == 0) SetState(pass, sample);
+      if (begin > 0) NormaliseBatch(begin - 1, pass, sample);
+      for (std::int64_t number = begin; number < end; ++number) {
+        ForwardConvolution(number, pass, sample);
+        if (layers_[number].momentum > 0 && !is_training) NormaliseBatch(number, pass, sample);
+      }
+    });
+    is_left = is_training && begin < end && layers_[end - 1].momentum > 0;
+    if (is_left) AddChannels(end - 1, passes.front().samples, threads, false);
+    begin = end;
+  }
   for (std::int64_t number = num_convolutions_; number < static_cast<std::int64_t>(layers_.size()); ++number) {
     const std::int64_t panels = layers_[number].panels;
     const std::int64_t parts = (panels + kPanelsOfPart - 1) / kPanelsOfPart;
@@ -316,20 +515,30 @@ void Chain::Forward(const std::vector<Pass>& passes, WorkerThreads* threads) con
   }
 }
 
-void Chain::CopyOutputs(const Samples& samples, float* outputs) const {
-  const ChainLayer& last = layers_.back();
-  for (std::int64_t i = 0; i < samples.count; ++i) {
-    std::copy_n(samples.outputs.data() + i * last.columns(), last.out_channels, outputs + i * last.out_channels);
+void Chain::CopyResults(const Samples& samples, float* results) const {
+  for (std::int64_t sample = 0; sample < samples.count; ++sample) {
+    results = std::copy_n(samples.outputs.data() + sample * layers_.back().columns(), num_outputs(), results);
+    for (std::int64_t y = 0; y < (tiled_ > 0 ? layers_[tiled_].in_height : 0); ++y) {
+      const float* pixel = Seen(tiled_, samples, sample, y);
+      for (std::int64_t x = 0; x < layers_[tiled_].in_width; ++x, pixel += layers_[tiled_].channels) {
+        results = std::copy_n(pixel, layers_[tiled_ - 1].out_channels, results);
+      }
+    }
   }
 }
 
 // ---- backward
 
-Floats Chain::Transposed(std::int64_t number, const float* parameters) const {
+Floats Chain::Transposed(std::int64_t number, const Pass& pass) const {
   const ChainLayer& layer = layers_[number];
-  Floats transposed(layer.inputs * layer.columns());
+  const Floats& points = pass.samples->points[number];
+  Floats transposed(std::max<std::int64_t>(layer.inputs * layer.columns(), points.size()));
+  if (layer.is_winograd) {
+    WinogradOf(number).TransposeWeights(points.data(), transposed.data());
+    return transposed;
+  }
   for (std::int64_t out = 0; out < layer.columns(); ++out) {
-    const float* panel = parameters + layer.weights + out / kPanel * layer.inputs * kPanel + out % kPanel;
+    const float* panel = pass.parameters + layer.weights + out / kPanel * layer.inputs * kPanel + out % kPanel;
     for (std::int64_t first = 0; first < layer.inputs; first += kPanel) {
       float* to = transposed.data() + first * layer.columns() + out * kPanel;
       for (std::int64_t j = 0; j < kPanel; ++j) to[j] = panel[(first + j) * kPanel];
@@ -347,6 +556,7 @@ void Chain::BackwardDense(std::int64_t number, const Pass& pass, const float* tr
   if (number > 0) {
     const ChainLayer& before = layers_[number - 1];
     float* below = pass.samples->deltas[number - 1].data();
+    const float slope = before.slope();
     const std::int64_t padded = RoundedUp(samples);
     Floats products(kMostRows * padded);
     const Rows shape{layer.panels, kPanel, layer.inputs * kPanel};
@@ -365,7 +575,7 @@ void Chain::BackwardDense(std::int64_t number, const Pass& pass, const float* tr
         const float* seen = image + sample * layer.inputs + row;
         float* to = below + sample * before.out_size() + row;
         for (std::int64_t i = 0; i < rows; ++i) {
-          to[i] = before.is_relu && !(seen[i] > 0.0f) ? 0.0f : products[i * padded + sample];
+          to[i] = products[i * padded + sample] * (seen[i] > 0.0f ? 1.0f : slope);
         }
       }
     }
@@ -396,24 +606,43 @@ void Chain::BackwardNormalise(std::int64_t number, const Pass& pass, std::int64_
   }
 }
 
-// Adds the gradients of all convolutions of a sample, while it is in the cache.
-void Chain::BackwardConvolutions(const Pass& pass, const std::vector<Floats>& transposed, std::int64_t sample,
-                                 float* gradient) const {
-  for (std::int64_t number = num_convolutions_ - 1; number >= 0; --number) {
-    const ChainLayer& layer = layers_[number];
-    const std::int64_t size = layer.out_size();
-    const float* deltas = pass.samples->deltas[number].data() + sample * size;
-    if (layer.is_normalised) {
-      AddRows(deltas, pass.samples->normalised[number].data() + sample * size, 1, size, size, gradient + layer.gains);
-      AddRows(deltas, nullptr, 1, size, size, gradient + layer.offsets);
-      BackwardNormalise(number, pass, sample);
+// The same with the normalisation of a batch, whose sums are known. A residual block hands on what came to it.
+void Chain::BackwardNormaliseBatch(std::int64_t number, const Pass& pass, std::int64_t sample) const {
+  const ChainLayer& layer = layers_[number];
+  const std::int64_t columns = layer.columns(), size = layer.out_size();
+  const float* gains = pass.parameters + layer.gains;
+  const float* statistics = pass.samples->statistics[number].data();
+  const float *variances = statistics + columns, *means = variances + columns, *slopes = means + columns;
+  const float* normalised = pass.samples->normalised[number].data() + sample * size;
+  float* deltas = pass.samples->deltas[number].data() + sample * size;
+  if (layer.adds) std::copy_n(deltas, size, pass.samples->deltas[number - 2].data() + sample * size);
+  Floats factors(columns);
+  for (std::int64_t i = 0; i < columns; ++i) factors[i] = gains[i] / std::sqrt(variances[i] + float{kNormEpsilon});
+  for (std::int64_t position = 0; position < layer.positions(); ++position, deltas += columns, normalised += columns) {
+#pragma GCC ivdep
+    for (std::int64_t i = 0; i < columns; ++i) {
+      deltas[i] = factors[i] * (deltas[i] - means[i] - normalised[i] * slopes[i]);
     }
-    if (layer.has_bias) {
-      AddRows(deltas, nullptr, layer.positions(), layer.columns(), layer.columns(), gradient + layer.biases);
-    }
-    AddPatches(number, pass, sample, gradient);
-    if (number > 0) BackwardImage(number, pass, transposed[number], sample);
   }
+}
+
+// Adds the gradients of a convolution of a sample.
+void Chain::BackwardConvolution(std::int64_t number, const Pass& pass, const std::vector<Floats>& transposed,
+                                std::int64_t sample, float* gradient) const {
+  const ChainLayer& layer = layers_[number];
+  const std::int64_t size = layer.out_size();
+  const float* deltas = pass.samples->deltas[number].data() + sample * size;
+  if (layer.is_normalised) {
+    AddRows(deltas, pass.samples->normalised[number].data() + sample * size, 1, size, size, gradient + layer.gains);
+    AddRows(deltas, nullptr, 1, size, size, gradient + layer.offsets);
+    BackwardNormalise(number, pass, sample);
+  }
+  if (layer.momentum > 0) BackwardNormaliseBatch(number, pass, sample);
+  if (layer.has_bias) {
+    AddRows(deltas, nullptr, layer.positions(), layer.columns(), layer.columns(), gradient + layer.biases);
+  }
+  if (!layer.is_winograd) AddPatches(number, pass, sample, gradient);
+  if (number > 0) BackwardImage(number, pass, transposed[number], sample, gradient);
 }
 
 void Chain::AddPatches(std::int64_t number, const Pass& pass, std::int64_t sample, float* gradient) const {
@@ -430,15 +659,22 @@ void Chain::AddPatches(std::int64_t number, const Pass& pass, std::int64_t sampl
 }
 
 // Computes the deltas of the layer before a convolution, pixel of the patches by pixel, so that each order is fixed.
-void Chain::BackwardImage(std::int64_t number, const Pass& pass, const Floats& transposed, std::int64_t sample) const {
+// With Winograd, adds the gradient of the weights, too.
+void Chain::BackwardImage(std::int64_t number, const Pass& pass, const Floats& transposed, std::int64_t sample,
+                          float* gradient) const {
   const ChainLayer& layer = layers_[number];
   const ChainLayer& before = layers_[number - 1];
   thread_local Floats below;
   below.assign(layer.image_size(), 0.0f);
-  const float* delta = pass.samples->deltas[number].data() + sample * layer.out_size();
+  float* delta = pass.samples->deltas[number].data() + sample * layer.out_size();
   const float* deltas[kMostRows];
   float* targets[kMostRows];
-  for (std::int64_t pixel = 0; pixel < layer.kernel * layer.kernel; ++pixel) {
+  if (layer.is_winograd) {
+    WinogradOf(number).Backward(ImagePixels(number, Image(number, *pass.samples, sample)),
+                                {delta, layer.out_width * layer.columns(), layer.columns()}, transposed.data(),
+                                ImagePixels(number, below.data()), gradient + layer.weights);
+  }
+  for (std::int64_t pixel = 0; pixel < (layer.is_winograd ? 0 : layer.kernel * layer.kernel); ++pixel) {
     const std::int64_t shift = (pixel / layer.kernel * layer.width + pixel % layer.kernel) * layer.channels;
     const Panels panels{transposed.data() + pixel * layer.channels * layer.columns(), layer.columns() * kPanel,
                         layer.channels / kPanel};
@@ -453,10 +689,31 @@ void Chain::BackwardImage(std::int64_t number, const Pass& pass, const Floats& t
   }
   const float* image = pass.samples->images[number].data() + sample * layer.image_size();
   float* to = pass.samples->deltas[number - 1].data() + sample * before.out_size();
+  const std::int64_t columns = before.columns();
+  const float slope = before.slope();
+  const bool is_seen_twice = layer.tiles > 0 || layers_[number + 1].adds;  // the other gradient is there
   for (std::int64_t y = 0; y < layer.in_height; ++y) {
-    const std::int64_t from = ((y + layer.pad_top) * layer.width + layer.pad_left) * layer.channels;
-    for (std::int64_t i = 0; i < layer.in_width * layer.channels; ++i, ++to) {
-      *to = before.is_relu && !(image[from + i] > 0.0f) ? 0.0f : below[from + i];
+    std::int64_t from = ((y + layer.pad_top) * layer.width + layer.pad_left) * layer.channels;
+    for (std::int64_t x = 0; x < layer.in_width; ++x, from += layer.channels, to += columns) {
+      if (!is_seen_twice) std::fill_n(to, columns, 0.0f);
+      for (std::int64_t i = 0; i < columns; ++i) {
+        to[i] = (to[i] + below[from + i]) * (image[from + i] > 0.0f ? 1.0f : slope);
+      }
+      if (layer.tiles > 0) std::fill(to + before.out_channels, to + columns, 0.0f);
+    }
+  }
+}
+
+void Chain::SetDeltas(const float* deltas, Samples* samples) const {
+  const std::int64_t columns = layers_.back().columns();
+  for (std::int64_t sample = 0; sample < samples->count; ++sample) {
+    std::copy_n(deltas, num_outputs(), samples->deltas.back().data() + sample * columns);
+    deltas += num_outputs();
+    if (tiled_ == 0) continue;
+    const ChainLayer& layer = layers_[tiled_ - 1];
+    float* own = samples->deltas[tiled_ - 1].data() + sample * layer.out_size();
+    for (std::int64_t i = 0; i < layer.positions(); ++i, own += layer.columns(), deltas += layer.out_channels) {
+      std::copy_n(deltas, layer.out_channels, own);
     }
   }
 }
@@ -471,7 +728,7 @@ void Chain::Backward(const Pass& pass, WorkerThreads* threads, float* gradient) 
   for (std::int64_t number = static_cast<std::int64_t>(layers_.size()) - 1; number >= num_convolutions_; --number) {
     const ChainLayer& layer = layers_[number];
     const float* deltas = pass.samples->deltas[number].data();
-    std::fill_n(gradient + layer.biases, layer.end() - layer.biases, 0.0f);
+    std::fill_n(gradient + layer.biases, layer.end - layer.biases, 0.0f);
     if (layer.is_normalised) {
       const float* normalised = pass.samples->normalised[number].data();
       AddRows(deltas, normalised, samples, layer.columns(), layer.columns(), gradient + layer.gains);
@@ -493,16 +750,30 @@ void Chain::Backward(const Pass& pass, WorkerThreads* threads, float* gradient) 
   }
   if (num_convolutions_ == 0) return;
   std::vector<Floats> transposed(num_convolutions_);
-  ForAll(threads, num_convolutions_ - 1,
-         [&](std::int64_t i) { transposed[i + 1] = Transposed(i + 1, pass.parameters); });
-  const std::int64_t num_shards = std::min(kShards, samples), size = layers_[num_convolutions_ - 1].end();
+  ForAll(threads, num_convolutions_ - 1, [&](std::int64_t i) { transposed[i + 1] = Transposed(i + 1, pass); });
+  const std::int64_t num_shards = std::min(kShards, samples), size = layers_[num_convolutions_ - 1].end;
   Floats& sums = pass.samples->sums;
   sums.assign(num_shards * size, 0.0f);
-  ForAll(threads, num_shards, [&](std::int64_t shard) {
-    for (std::int64_t i = shard * samples / num_shards; i < (shard + 1) * samples / num_shards; ++i) {
-      BackwardConvolutions(pass, transposed, i, sums.data() + shard * size);
+  for (std::int64_t begin = 0, end = num_convolutions_; end > 0; end = begin) {
+    const ChainLayer& last = layers_[end - 1];
+    if (last.momentum > 0) {
+      AddChannels(end - 1, pass.samples, threads, true);
+      const float* means = pass.samples->statistics[end - 1].data() + 2 * last.columns();
+      for (std::int64_t i = 0; i < last.columns(); ++i) {
+        sums[last.offsets + i] = means[i] * static_cast<float>(samples * last.positions());
+        sums[last.gains + i] = means[last.columns() + i] * static_cast<float>(samples * last.positions());
+      }
     }
-  });
+    begin = end - 1;
+    while (begin > 0 && layers_[begin - 1].momentum == 0) --begin;
+    ForAll(threads, num_shards, [&](std::int64_t shard) {
+      for (std::int64_t i = shard * samples / num_shards; i < (shard + 1) * samples / num_shards; ++i) {
+        for (std::int64_t number = end - 1; number >= begin; --number) {  // while the sample is in the cache
+          BackwardConvolution(number, pass, transposed, i, sums.data() + shard * size);
+        }
+      }
+    });
+  }
   in_parts(size, kSumsOfPart, [&](std::int64_t first, std::int64_t count) {
     std::fill_n(gradient + first, count, 0.0f);
     AddRows(sums.data() + first, nullptr, num_shards, size, count, gradient + first);

@@ -5,15 +5,18 @@
 #include <functional>
 #include <vector>
 
+#include "core/learner/bfloat16.h"
 #include "core/learner/products.h"
+#include "core/learner/winograd.h"
 #include "core/vectors.h"
 #include "core/worker_threads.h"
 
 namespace neurozoo {
 
 // One layer as its user describes it: a convolution or a dense layer; then, with `is_normalised`, layer normalisation
-// over all outputs, with a gain and an offset for each; then, with `is_relu`, a ReLU. A last layer may have more inputs
-// than the layer before it has outputs, a multiple of 16 then: the others are given.
+// over all outputs, with a gain and an offset for each, or, with a `momentum`, batch normalisation of a convolution's
+// channels; then, with `is_relu`, a ReLU. A last layer may have more inputs than the layer before it has outputs, a
+// multiple of 16 then: the others are given.
 struct LayerShape {
   std::int64_t is_dense;
   std::int64_t in_height, in_width, in_channels;
@@ -22,27 +25,34 @@ struct LayerShape {
   std::int64_t kernel, stride;
   std::int64_t pad_top, pad_left;  // zeros before the first row and column
   std::int64_t has_bias, is_normalised, is_relu;
+  std::int64_t leak;      // of a ReLU: the percentage of a value below 0 that passes
+  std::int64_t momentum;  // percentage of a moving average that stays in an update; 0 without batch normalisation
+  std::int64_t adds;      // whether what the layer before sees is added before the ReLU: a residual block
+  std::int64_t tiles;     // last inputs of a convolution, of which the one of a position's tile is 1, the others 0
 };
 
 // A layer with its places in memory. Channels are padded to whole panels everywhere except in observations; what stands
 // in the padding is 0 and stays 0.
 //
 // Weights are in panels of 16 outputs. The inputs of a panel are those of a patch, row after row, or all of a dense
-// layer; biases, gains and offsets follow.
+// layer; biases, gains and offsets follow, and moving means and variances, whose gradient is 0.
 struct ChainLayer : LayerShape {
+  bool is_winograd;
   std::int64_t channels, height,
       width;            // of the input's image in memory, with its border
   std::int64_t inputs;  // of a panel
   std::int64_t panels;
-  std::int64_t weights, biases, gains, offsets;  // where they begin
-  std::vector<std::int64_t> patch_starts;        // of a convolution: where the patch of each position begins
+  std::int64_t weights, biases, gains, offsets, means, variances, end;  // where they begin
+  std::vector<std::int64_t> patch_starts;  // of a convolution: where the patch of each position begins
 
   std::int64_t columns() const { return panels * kPanel; }
   std::int64_t positions() const { return out_height * out_width; }
-  std::int64_t end() const { return offsets + (is_normalised ? out_size() : 0); }
   std::int64_t image_size() const { return height * width * channels; }
   std::int64_t out_size() const { return positions() * columns(); }
-  Then then() const { return is_relu && !is_normalised ? Then::kStoreRelu : Then::kStore; }
+  // By which a gradient is multiplied where the output is not above 0.
+  float slope() const { return is_relu ? static_cast<float>(leak) / 100.0f : 1.0f; }
+  bool is_plain_relu() const { return is_relu && leak == 0 && !is_normalised && momentum == 0; }
+  Then then() const { return is_plain_relu() ? Then::kStoreRelu : Then::kStore; }
   Rows patch() const { return is_dense ? Rows{1, inputs, 0} : Rows{kernel, kernel * channels, width * channels}; }
   Panels WeightPanels(const float* parameters, std::int64_t first, std::int64_t count) const {
     return {parameters + weights + first * inputs * kPanel, inputs * kPanel, count};
@@ -51,7 +61,8 @@ struct ChainLayer : LayerShape {
 
 class Chain;
 
-// States as bytes: `count` images of (height, width, channels), or of as many planes. A byte of `white` is seen as 1.
+// States as bytes: `count` images of (height, width, channels), or of as many planes, where a byte of `white` is seen
+// as 1; or maps of (height, width) tiles.
 struct States {
   const std::uint8_t* bytes;
   std::int64_t stride;  // from one state to the next
@@ -69,8 +80,12 @@ class Samples {
 
   std::int64_t count = 0;  // at most `most`
   std::vector<Floats> images, deltas;
-  std::vector<Floats> normalised, inverse_deviations,
-      after;  // of normalised layers; `after`: the gradient after it
+  std::vector<std::int64_t> places;  // for images of a layer: with fewer than samples, some follow others there
+  std::vector<Floats> normalised, inverse_deviations;
+  std::vector<Floats> statistics;  // of batches: means and variances of channels; then the means of two gradients
+  std::vector<double> channel_sums;
+  std::vector<Floats> points;   // of weights, for Winograd
+  std::vector<Halves> rounded;  // weights, if they are not learned and bfloat16 will do
   Floats outputs;
   Floats sums;  // gradients of shards
 };
@@ -82,23 +97,34 @@ struct Pass {
   States states;
 };
 
-// The arrays of a layer, in the order of Keras: (kernel, kernel, in, out) or (in, out); (out,); and twice (out,) or
-// (height, width, out).
-enum class Part : std::int64_t { kWeights, kBiases, kGains, kOffsets };
+// The arrays of a layer, in the order of Keras: (kernel, kernel, in, out) or (in, out); (out,); twice (out,) or
+// (height, width, out); and twice (out,).
+enum class Part : std::int64_t { kWeights, kBiases, kGains, kOffsets, kMeans, kVariances };
 
 // A network of convolutions, then dense layers: what it gives, and the gradient of a loss by its parameters.
+//
+// It gives the outputs of the last layer. If a later convolution sees tiles, what it sees beside them is given, too.
 //
 // Work is divided by what it computes, or into a fixed number of shards of samples, whose sums are added up in order.
 // So no bit depends on the number of threads, nor on the kind of vectors. The chain is constant: many threads may use
 // it.
 class Chain {
  public:
-  // Throws std::invalid_argument if the layers do not fit together.
-  Chain(const std::vector<LayerShape>& layers, float white, const Products& products);
+  // With `has_bfloat16`, Winograd's convolutions are computed in bfloat16 where nothing is learned from them. Throws
+  // std::invalid_argument if the layers do not fit together, or the processor has no units for bfloat16.
+  Chain(const std::vector<LayerShape>& layers, float white, const Products& products, bool has_bfloat16);
 
   const std::vector<ChainLayer>& layers() const { return layers_; }
-  std::int64_t num_parameters() const { return layers_.back().end(); }
-  std::int64_t num_outputs() const { return layers_.back().out_channels; }
+  // Whether a layer is computed in bfloat16 where nothing is learned from it.
+  bool IsRounded(std::int64_t layer) const {
+    return has_bfloat16_ && layers_[layer].is_winograd && Bfloat16Of(layer).Fits();
+  }
+  // Whether what a layer sees is needed after the layer.
+  bool IsKept(std::int64_t layer) const { return layer >= num_convolutions_ || layer == tiled_; }
+  std::int64_t num_parameters() const { return layers_.back().end; }
+  std::int64_t num_outputs() const { return layers_.back().out_channels; }  // of the last layer
+  std::int64_t num_results() const;                                         // all that is given
+  std::int64_t state_size() const;                                          // in bytes
   std::int64_t num_given() const { return num_given_; }
 
   std::int64_t Size(std::int64_t layer, Part part) const;
@@ -109,8 +135,12 @@ class Chain {
   // Computes outputs from states. Without threads, the caller's thread computes.
   void Forward(const std::vector<Pass>& passes, WorkerThreads* threads) const;
 
-  // Copies outputs without their padding, (count, outputs).
-  void CopyOutputs(const Samples& samples, float* outputs) const;
+  // Copies all that is given, without padding, (count, results), or the gradient by it to the deltas.
+  void CopyResults(const Samples& samples, float* results) const;
+  void SetDeltas(const float* deltas, Samples* samples) const;
+
+  // Moves the moving averages of batch normalisation towards the statistics of samples that can be learned from.
+  void MoveAverages(const Samples& samples, float* parameters) const;
 
   // Computes the gradient of all parameters from the last deltas, after `Forward` with the same weights.
   void Backward(const Pass& pass, WorkerThreads* threads, float* gradient) const;
@@ -118,25 +148,38 @@ class Chain {
  private:
   std::int64_t TileRows(std::int64_t left) const;
   void SetState(const Pass& pass, std::int64_t sample) const;
-  void ForwardConvolutions(const Pass& pass, std::int64_t sample) const;
+  void SetTiles(std::int64_t layer, const Pass& pass, std::int64_t sample) const;
+  std::int64_t EndOfStage(std::int64_t layer, bool is_training) const;
+  void ForwardConvolution(std::int64_t layer, const Pass& pass, std::int64_t sample) const;
   void MultiplyDense(std::int64_t layer, const Pass& pass, std::int64_t first_panel, std::int64_t panels) const;
   void Normalise(std::int64_t layer, const Pass& pass, std::int64_t sample) const;
+  void NormaliseBatch(std::int64_t layer, const Pass& pass, std::int64_t sample) const;
+  void AddChannels(std::int64_t layer, Samples* samples, WorkerThreads* threads, bool is_backward) const;
   void BackwardNormalise(std::int64_t layer, const Pass& pass, std::int64_t sample) const;
+  void BackwardNormaliseBatch(std::int64_t layer, const Pass& pass, std::int64_t sample) const;
   void BackwardDense(std::int64_t layer, const Pass& pass, const float* transposed_deltas, std::int64_t first,
                      std::int64_t count, float* gradient) const;
-  void BackwardConvolutions(const Pass& pass, const std::vector<Floats>& transposed, std::int64_t sample,
-                            float* gradient) const;
+  void BackwardConvolution(std::int64_t layer, const Pass& pass, const std::vector<Floats>& transposed,
+                           std::int64_t sample, float* gradient) const;
   void AddPatches(std::int64_t layer, const Pass& pass, std::int64_t sample, float* gradient) const;
-  void BackwardImage(std::int64_t layer, const Pass& pass, const Floats& transposed, std::int64_t sample) const;
-  Floats Transposed(std::int64_t layer, const float* parameters) const;
+  void BackwardImage(std::int64_t layer, const Pass& pass, const Floats& transposed, std::int64_t sample,
+                     float* gradient) const;
+  Floats Transposed(std::int64_t layer, const Pass& pass) const;
+  Winograd WinogradOf(std::int64_t layer) const;
+  Bfloat16Convolution Bfloat16Of(std::int64_t layer) const;
 
+  Winograd::Pixels ImagePixels(std::int64_t layer, float* image) const;
+  float* Image(std::int64_t layer, const Samples& samples, std::int64_t sample) const;
+  float* Seen(std::int64_t layer, const Samples& samples, std::int64_t sample, std::int64_t y) const;
   float* Output(std::int64_t layer, const Pass& pass, std::int64_t sample, std::int64_t y) const;
 
   const Products& products_;
   std::vector<ChainLayer> layers_;
+  const bool has_bfloat16_;
   float factor_;  // from bytes to what is seen
   std::int64_t num_convolutions_ = 0;
   std::int64_t num_given_ = 0;
+  std::int64_t tiled_ = 0;  // the convolution that sees tiles beside what is given; 0 if there is none
 };
 
 // Calls `function` with 0 ... count - 1 in threads, or in the caller's if there are none.

@@ -82,8 +82,8 @@ void ComputeHeadGradients(const Heads& heads, float* gradient) {
 }  // namespace
 
 Learner::Learner(const std::vector<LayerShape>& layers, float white, bool is_dueling,
-                 const OptimizerSettings& optimizer, const Products& products, int num_threads)
-    : chain_(layers, white, products),
+                 const OptimizerSettings& optimizer, const Products& products, bool has_bfloat16, int num_threads)
+    : chain_(layers, white, products, has_bfloat16),
       threads_(num_threads),
       is_dueling_(is_dueling),
       arrays_(kFirstSlot, Floats(is_dueling ? Heads(chain_).end : chain_.num_parameters())),
@@ -123,24 +123,21 @@ Pass Learner::PassOf(Array array, const States& states, bool has_deltas, Kept* k
   return {arrays_.at(array).data(), kept->samples.get(), states};
 }
 
-void Learner::Ask(Array array, const States& states, float* outputs) {
+void Learner::Ask(Array array, const States& states, float* results) {
   const Pass pass = PassOf(array, states, false, &asked_[array == kActing]);
   chain_.Forward({pass}, states.count > kFewStates ? &threads_ : nullptr);
-  chain_.CopyOutputs(*pass.samples, outputs);
+  chain_.CopyResults(*pass.samples, results);
 }
 
-void Learner::Forward(const States& states, float* outputs) {
+void Learner::Forward(const States& states, float* results) {
   forward_ = PassOf(kOnline, states, true, &learned_);
   chain_.Forward({forward_}, &threads_);
-  chain_.CopyOutputs(*forward_.samples, outputs);
+  chain_.MoveAverages(*forward_.samples, arrays_[kOnline].data());
+  chain_.CopyResults(*forward_.samples, results);
 }
 
 double Learner::Step(const float* deltas, double learning_rate) {
-  Floats& own = forward_.samples->deltas.back();
-  const std::int64_t outputs = chain_.num_outputs(), columns = chain_.layers().back().columns();
-  for (std::int64_t i = 0; i < forward_.samples->count; ++i) {
-    std::copy_n(deltas + i * outputs, outputs, own.data() + i * columns);
-  }
+  chain_.SetDeltas(deltas, forward_.samples);
   return StepFrom(forward_, learning_rate);
 }
 

@@ -23,7 +23,7 @@ class Learner {
 
   // Throws std::invalid_argument for layers that do not fit, and std::runtime_error if threads cannot be started.
   Learner(const std::vector<LayerShape>& layers, float white, bool is_dueling, const OptimizerSettings& optimizer,
-          const Products& products, int num_threads);
+          const Products& products, bool has_bfloat16, int num_threads);
   virtual ~Learner() = default;
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;
@@ -41,15 +41,15 @@ class Learner {
   std::int64_t steps() const { return optimizer_.steps; }
   void set_steps(std::int64_t steps) { optimizer_.steps = steps; }
 
-  // Computes the outputs of states, (count, outputs), with the weights of an array.
-  void Ask(Array array, const States& states, float* outputs);
+  // Computes the results of states, (count, results), with the weights of an array.
+  void Ask(Array array, const States& states, float* results);
 
-  // The same with those that learn, to learn from them with `Step`.
-  void Forward(const States& states, float* outputs);
+  // The same with those that learn and the statistics of this batch, to learn from them with `Step`.
+  void Forward(const States& states, float* results);
 
   std::int64_t num_forward() const { return forward_.samples == nullptr ? 0 : forward_.states.count; }
 
-  // Learns from the gradient of a loss by the last outputs, (count, outputs). Returns the gradient's norm before it was
+  // Learns from the gradient of a loss by the last results, (count, results). Returns the gradient's norm before it was
   // bounded.
   double Step(const float* deltas, double learning_rate);
 

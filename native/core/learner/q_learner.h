@@ -31,8 +31,9 @@ struct Transitions {
 class QLearner : public Learner {
  public:
   QLearner(const std::vector<LayerShape>& layers, float white, const QLearnerSettings& settings,
-           const OptimizerSettings& optimizer, const Products& products, int num_threads)
-      : Learner(layers, white, settings.is_dueling, optimizer, products, num_threads), settings_(settings) {}
+           const OptimizerSettings& optimizer, const Products& products, bool has_bfloat16, int num_threads)
+      : Learner(layers, white, settings.is_dueling, optimizer, products, has_bfloat16, num_threads),
+        settings_(settings) {}
 
   // Learns from transitions once; writes their errors, value minus what was wanted.
   void Update(const Transitions& transitions, float* errors);

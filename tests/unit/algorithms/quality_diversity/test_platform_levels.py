@@ -105,10 +105,12 @@ def test_presets_have_the_published_values():
     assert (CMA_ME["mario_paper"].num_emitters, CMA_ME["mario_paper"].batch_size) == (5, 30)
 
 
-def test_training_in_platform_levels_needs_the_core_and_in_mazes_it_does_not():
-    for presets in (DSAGE, CMA_ME):
+def test_training_in_platform_levels_needs_the_core_and_in_mazes_only_the_surrogate_does():
+    in_keras = {name: settings.changed({"engine": "keras"}) for name, settings in DSAGE.items()}
+    for presets in (in_keras, CMA_ME):
         assert presets["mario_demo"].needs_besides("mario") == ("core",)
         assert presets["demo"].needs_besides("maze") == ()
+    assert DSAGE["demo"].needs_besides("maze") == ("core",)
 
 
 def test_without_the_core_a_run_says_what_is_missing(tmp_path):

@@ -270,8 +270,8 @@ def test_a_run_has_one_agent_from_its_beginning_to_its_end(tmp_path, core, monke
 def test_a_run_waits_for_its_agent_and_its_generator_and_a_trained_agent_needs_the_core():
     files = {"agent": "config/agents/walker.npz", "decoder": "results/generators/laptop/generator.npz"}
     assert resolve_settings("cma_me", preset="mario_demo", overrides=files).start_sources == tuple(files.values())
-    paper = ALGORITHMS["dsage"].presets["paper"]
-    assert ALGORITHMS["dsage"].needs == paper.needs_besides("maze") == ()
+    paper = ALGORITHMS["map_elites"].presets["paper"]
+    assert ALGORITHMS["map_elites"].needs == paper.needs_besides("maze") == ()
     assert paper.changed({"agent": files["agent"]}).needs_besides("maze") == ("core",)
 
 

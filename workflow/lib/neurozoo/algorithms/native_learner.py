@@ -14,7 +14,7 @@ from neurozoo.native import load_core
 from neurozoo.native.functions import Object
 
 ONLINE, TARGET, ACTING, FIRST_SLOT = range(4)  # arrays of weights, and the optimizer's moving averages
-PARTS = ("w", "b", "gain", "offset")  # of a layer, in the core's order
+PARTS = ("w", "b", "gain", "offset", "mean", "variance")  # of a layer, in the core's order
 RMSPROP, RMSPROP_CENTERED, ADAM, ADADELTA, RMSPROP_MOMENTUM, RADAM = range(6)  # kinds of optimizers
 NONE_GIVEN = np.zeros(0, np.float32)
 
@@ -47,9 +47,10 @@ class NativeLearner:
         core: The native core.
         threads: Threads of an update.
         is_narrow: Whether vectors have 256 bits even where the processor has wider ones.
+        has_bfloat16: Whether large convolutions compute in bfloat16 where nothing is learned from them.
 
     Raises:
-        NeurozooError: The library does not fit, or a thread cannot be started.
+        NeurozooError: The library does not fit, a thread cannot be started, or the processor has no bfloat16.
     """
 
     def __init__(
@@ -61,10 +62,16 @@ class NativeLearner:
         core: Path,
         threads: int,
         is_narrow: bool = False,
+        has_bfloat16: bool = False,
     ) -> None:
         self._core = load_core(core)
         self._learner: Object = self._core.make_learner(
-            layers=plan, white=scale, num_threads=threads, is_narrow=is_narrow, **asdict(choices)
+            layers=plan,
+            white=scale,
+            num_threads=threads,
+            is_narrow=is_narrow,
+            has_bfloat16=has_bfloat16,
+            **asdict(choices),
         )
 
     @property
@@ -93,7 +100,9 @@ class NativeLearner:
     def ask(
         self, array: int, states: np.ndarray, *, given: np.ndarray = NONE_GIVEN, has_planes: bool = False
     ) -> np.ndarray:
-        """Returns the outputs of some weights: float32, shape (batch, outputs).
+        """Returns the results of some weights: float32, shape (batch, results).
+
+        Results are the outputs of the last layer; if a later convolution sees tiles, what it sees beside them follows.
 
         Args:
             array: Those that learn, or a copy.
@@ -107,11 +116,11 @@ class NativeLearner:
         )
 
     def forward(self, states: np.ndarray, *, given: np.ndarray = NONE_GIVEN) -> np.ndarray:
-        """The same with the weights that learn, for `step`."""
+        """The same with the weights that learn, and the statistics of this batch, for `step`."""
         return self._core.forward_learner(learner=self._learner, states=states, given=given)
 
     def step(self, deltas: np.ndarray, *, learning_rate: float) -> float:
-        """Learns from the gradient of a loss by the outputs of the last `forward`: float32, shape (batch, outputs).
+        """Learns from the gradient of a loss by the results of the last `forward`: float32, shape (batch, results).
 
         Returns:
             The norm of the gradient before it was bounded; 0 if `max_norm` is 0.

@@ -1,9 +1,10 @@
-"""Speed of searches through levels: agents in mazes, beside their floor, and the agent of the platform game.
+"""Speed of searches through levels: agents in mazes, beside their floor, the agent of the platform game, the surrogate.
 
     python -m neurozoo.benchmark.levels mazes                    1,000 random mazes, the wall follower
     python -m neurozoo.benchmark.levels mazes --agent random     nearly every episode has the full 648 steps
     python -m neurozoo.benchmark.levels mazes --agent FILE.npz   a trained agent
     python -m neurozoo.benchmark.levels platformer               levels that can be won, and levels that cannot
+    python -m neurozoo.benchmark.levels surrogate                what predicts mazes, in Keras and in the core, in turn
 
 An evaluation in a maze is 50 episodes of ten copies, as published. The floor is that of the network as it is written
 down; the core computes what depends on the pose alone once per pose,
@@ -21,6 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from neurozoo.algorithms.compiled import keep_to_threads
+from neurozoo.algorithms.quality_diversity.settings import DsageSettings
 from neurozoo.benchmark.machine_peak import measure_peak
 from neurozoo.environments.level_domains import Play, get_level_domain
 from neurozoo.environments.mazes.recurrent_agent import layout
@@ -28,23 +31,29 @@ from neurozoo.environments.platformer.corpus import draw_corpus
 from neurozoo.environments.platformer.simulator import play
 from neurozoo.environments.platformer.tiles import to_characters
 from neurozoo.native import CORE
+from neurozoo.native.processor import processor_flags
 
 RUNS = 5  # of a platform level, as published
+ROUNDS = 20  # of all surrogates; the fastest count
 MULTIPLY_ADDS = 427_044  # of a step in a maze with seven actions, without the critic
 
 
 def main() -> None:
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("levels", choices=("mazes", "platformer"))
+    parser.add_argument("levels", choices=("mazes", "platformer", "surrogate"))
     parser.add_argument("--agent", default="wall_follower", help="of mazes: wall_follower, random, or a file (.npz)")
     parser.add_argument("--walls", type=float, default=0.5, help="of mazes: probability of a wall (default: 0.5)")
-    parser.add_argument("--count", type=int, help="levels (default: 1000 mazes, or 200 platform levels of each kind)")
+    parser.add_argument(
+        "--count", type=int, help="levels (default: 1000 mazes, 200 platform levels of each kind, 150 to predict)"
+    )
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--core", type=Path, default=CORE)
     options = parser.parse_args()
     if options.levels == "mazes":
         _mazes(options.agent, options.count or 1000, options.walls, threads=options.threads, core=options.core)
+    elif options.levels == "surrogate":
+        _surrogate(options.count or 150, threads=options.threads, core=options.core)
     else:
         _platformer(options.count or 200, threads=options.threads)
 
@@ -91,6 +100,39 @@ def _platformer(count: int, *, threads: int) -> None:
             f"levels that {name}: {len(levels) / wall:,.1f} per second with {threads} threads; processor time "
             f"{1e3 * processor / len(levels):.0f} ms for {RUNS} runs, {1e6 * processor / games.nodes.sum():.2f} us for "
             "a node (a copied state and at least one tick)"
+        )
+
+
+def _surrogate(count: int, *, threads: int, core: Path) -> None:
+    keep_to_threads(threads)
+    from neurozoo.algorithms.quality_diversity.surrogate_ensemble import SurrogateEnsemble
+
+    domain, rng = get_level_domain("maze"), np.random.default_rng(0)
+    levels = rng.integers(2, size=(count, *domain.shape)).astype(np.uint8)
+    batch = levels[:64], rng.random((len(levels[:64]), 3), np.float32), rng.random(levels[:64].shape, np.float32)
+    kinds: dict[str, tuple[Path | None, DsageSettings]] = {
+        "Keras": (None, DsageSettings()),
+        "the core": (core, DsageSettings()),
+    }
+    if "amx_bf16" in processor_flags():
+        kinds["the core, bfloat16"] = (core, DsageSettings(dtype="mixed_bfloat16"))
+    surrogates = {
+        name: SurrogateEnsemble(domain, settings, predicts_occupancy=True, rng=rng, core=own, threads=threads)
+        for name, (own, settings) in kinds.items()
+    }
+    best: dict[str, np.ndarray] = {}
+    for number in range(ROUNDS + 1):
+        for name, surrogate in surrogates.items():
+            predict = functools.partial(surrogate.predict, levels)
+            update = functools.partial(surrogate.train_epoch, *batch, rng)
+            times = np.array([_timed(run)[1:] for run in (predict, update)])
+            if number:  # the first compiles
+                best[name] = np.minimum(best.get(name, np.inf), times)
+    for name, ((wall, processor), (update_wall, update_processor)) in best.items():
+        print(
+            f"{name}: {count / wall:,.0f} predictions per second with {threads} threads, {count / processor:,.0f} per "
+            f"second of processor time; an update of {len(batch[0])} takes {1e3 * update_wall:.0f} ms, "
+            f"{1e3 * update_processor:.0f} of processor time"
         )
 
 

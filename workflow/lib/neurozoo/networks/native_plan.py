@@ -1,5 +1,6 @@
 """What the native core is told of a network: the plan, a row of numbers for each layer; to play, or to learn."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -103,6 +104,10 @@ class LearnerPlan(NamedTuple):
     has_bias: int
     is_normalised: int
     is_relu: int
+    leak: int = 0
+    momentum: int = 0
+    adds: int = 0
+    tiles: int = 0
 
 
 HEADS = "heads"  # the layer that gives policy and baseline together, or action values
@@ -126,6 +131,12 @@ def learns_natively(network: Network | KerasNetwork) -> bool:
     )
 
 
+def same_padding(shape: Sequence[int], out_shape: Sequence[int], kernel: int, stride: int) -> list[int]:
+    """Returns the zeros before the first row and column of a convolution that TensorFlow calls "same"."""
+    needed = [(out - 1) * stride + kernel for out in out_shape]
+    return [max(0, most - size) // 2 for most, size in zip(needed, shape, strict=True)]
+
+
 def learner_plan(layout: Layout | KerasLayout) -> np.ndarray:
     """Returns the native learner's plan: int64, shape (layers, len(LearnerPlan._fields)), a `LearnerPlan` per layer.
 
@@ -144,8 +155,7 @@ def learner_plan(layout: Layout | KerasLayout) -> np.ndarray:
     for layer, out_shape in placed:
         top = left = 0
         if layer.kind == "conv" and layer.padding == "same":
-            needed = [(out - 1) * layer.stride + layer.kernel for out in out_shape[:2]]
-            top, left = (max(0, most - size) // 2 for most, size in zip(needed, (height, width), strict=True))
+            top, left = same_padding((height, width), out_shape[:2], layer.kernel, layer.stride)
         inputs = channels + (given if len(rows) + 1 == len(placed) else 0)
         flags = int(layer.has_bias), int(layer.normalisation == "layer"), int(layer.activation == "relu")
         shapes = (height, width, inputs, *out_shape)

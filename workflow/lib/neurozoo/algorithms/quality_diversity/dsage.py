@@ -5,6 +5,7 @@ Source: Bhatt et al. 2022, arXiv:2206.04199; section 1 of its description.
 
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +21,7 @@ from neurozoo.algorithms.quality_diversity.variants import VARIANTS
 from neurozoo.algorithms.session import RunContext, Watch
 from neurozoo.environments.level_domains import LevelDomain
 from neurozoo.errors import NeurozooError
+from neurozoo.native import CORE
 from neurozoo.randomness import Entropy, Purpose, generator
 
 _TOGETHER = 100  # candidates that are predicted at once: 600 would need 4 GB in large platform levels
@@ -46,13 +48,15 @@ class DsageSession(LevelSearchSession):
 
     def __enter__(self) -> Self:
         keep_to_threads(self.context.threads)
-        from neurozoo.algorithms.quality_diversity.surrogate import SurrogateEnsemble
+        from neurozoo.algorithms.quality_diversity.surrogate_ensemble import SurrogateEnsemble
 
         self._surrogate = SurrogateEnsemble(
             self.domain,
             self.settings,
             predicts_occupancy=self.predicts_occupancy,
             rng=generator(self.context.entropy, Purpose.INITIAL_WEIGHTS),
+            core=(self.context.core or Path(CORE)) if self.settings.engine == "native" else None,
+            threads=self.context.threads,
         )
         if self._saved is None:
             self._saved = self._surrogate.get_arrays()

@@ -2,7 +2,7 @@
 
 import math
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -291,6 +291,8 @@ class DsageSettings(LevelSearchSettings):
     Source: Bhatt et al. 2022, arXiv:2206.04199.
     """
 
+    OUTSIDE_HASH: ClassVar[tuple[str, ...]] = ("seed", "engine")
+
     initial_solutions: Whole = Field(default=100, ge=1, description="Random levels that are evaluated first.")
     # inner loop: the search in the surrogate
     inner_iterations: Whole = Field(
@@ -343,6 +345,25 @@ class DsageSettings(LevelSearchSettings):
         description="Whether the loss takes each measure in units of its range. As published it takes raw units, in "
         "which the path length outweighs everything.",
     )
+    engine: Literal["native", "keras"] = Field(
+        default="native",
+        description="What computes the surrogate: native (the core, several times as fast, with the same results on "
+        "every processor) or keras. Results differ only by the rounding of sums.",
+    )
+    dtype: Literal["float32", "mixed_bfloat16"] = Field(
+        default="float32",
+        description="What the core predicts with: float32, or mixed_bfloat16 (residual blocks in bfloat16), which is "
+        "faster and needs a processor with AMX. It learns with float32.",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.dtype != "float32" and self.engine != "native":
+            raise NeurozooError(f"dtype {self.dtype} needs engine native, but engine is {self.engine}. Change one.")
+
+    def needs_besides(self, game: str) -> tuple[Need, ...]:
+        """The core computes the surrogate, too."""
+        return ("core",) if self.engine == "native" else super().needs_besides(game)
 
     def coarse_dims(self, domain: LevelDomain) -> tuple[int, int]:
         """Returns the regions of the archive along each measure."""

@@ -6,7 +6,8 @@ Source: sections 6 and 7 of the description of DSAGE.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 import keras
@@ -53,8 +54,6 @@ class Surrogate:
         self.main = _main_network(self.channels, settings, self.canvas, rng)
         self.model = self._whole()
         self._trainer = Trainer(self.model, settings, self._sizes)
-        self._train = training_step(self._trainer, any_batch=True)
-        self._predict: Callable[..., Any] = stepper(self.model) if predicts_occupancy else predictor(self.model)
 
     @property
     def channels(self) -> int:
@@ -98,11 +97,10 @@ class Surrogate:
         """
         size = self._settings.train_batch_size
         order = rng.permutation(len(levels))
-        self._trainer.sums.assign(np.zeros(2, np.float32))
-        for begin in range(0, len(order), size):
-            chosen = order[begin : begin + size]
-            self._train({"levels": levels[chosen], "targets": targets[chosen], "occupancy": occupancy[chosen]})
-        first, second = np.asarray(ops.convert_to_numpy(self._trainer.sums), float).tolist()
+        parts = (order[begin : begin + size] for begin in range(0, len(order), size))
+        first, second = self._learn(
+            {"levels": levels[part], "targets": targets[part], "occupancy": occupancy[part]} for part in parts
+        ).tolist()
         return first, second
 
     def get_arrays(self) -> dict[str, np.ndarray]:
@@ -127,6 +125,21 @@ class Surrogate:
             begin += size
         self._trainer.optimizer.iterations.assign(int(arrays["updates"]))
 
+    @cached_property
+    def _predict(self) -> Callable[..., Any]:
+        return stepper(self.model) if self.predicts_occupancy else predictor(self.model)
+
+    @cached_property
+    def _train(self) -> Callable[[dict[str, np.ndarray]], object]:
+        return training_step(self._trainer, any_batch=True)
+
+    def _learn(self, batches: Iterable[dict[str, np.ndarray]]) -> np.ndarray:
+        """Learns from each batch once, and returns both losses, summed: shape (2,)."""
+        self._trainer.sums.assign(np.zeros(2, np.float32))
+        for batch in batches:
+            self._train(batch)
+        return np.asarray(ops.convert_to_numpy(self._trainer.sums), float)
+
     @property
     def _floats(self) -> list[keras.Variable]:
         optimizer = self._trainer.optimizer
@@ -149,62 +162,6 @@ class Surrogate:
     def _in_units(self, outputs):
         """Returns the outputs in the units of objective and measures."""
         return outputs if self._sizes is None else outputs * self._sizes + self._lows
-
-
-class SurrogateEnsemble:
-    """Several surrogates, whose mean prediction counts; their initial weights and the order of levels differ.
-
-    One member has the bytes of a `Surrogate`.
-
-    Args:
-        domain: The domain of the levels.
-        settings: `ensemble` is the number of members.
-        predicts_occupancy: Whether the members predict the occupancy.
-        rng: Draws the initial weights, one member after the other.
-
-    Attributes:
-        members: The surrogates.
-    """
-
-    def __init__(
-        self, domain: LevelDomain, settings: DsageSettings, *, predicts_occupancy: bool, rng: np.random.Generator
-    ) -> None:
-        self.members = [
-            Surrogate(domain, settings, predicts_occupancy=predicts_occupancy, rng=rng)
-            for _ in range(settings.ensemble)
-        ]
-
-    @property
-    def parameter_count(self) -> int:
-        """Number of weights that learn, of all members."""
-        return sum(member.parameter_count for member in self.members)
-
-    def predict(self, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """Returns mean predictions; see `Surrogate.predict`."""
-        predicted, occupancy = zip(*(member.predict(levels) for member in self.members), strict=True)
-        return np.mean(predicted, axis=0), None if occupancy[0] is None else np.mean(occupancy, axis=0)
-
-    def train_epoch(
-        self, levels: np.ndarray, targets: np.ndarray, occupancy: np.ndarray, rng: np.random.Generator
-    ) -> tuple[float, float]:
-        """Lets one member learn after the other, and returns their mean losses; see `Surrogate.train_epoch`."""
-        losses = [member.train_epoch(levels, targets, occupancy, rng) for member in self.members]
-        first, second = np.mean(losses, axis=0).tolist()
-        return first, second
-
-    def get_arrays(self) -> dict[str, np.ndarray]:
-        """Returns the arrays of all members, one after the other; `set_arrays` takes them."""
-        arrays = [member.get_arrays() for member in self.members]
-        return {"weights": np.concatenate([each["weights"] for each in arrays]), "updates": arrays[0]["updates"]}
-
-    def set_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `get_arrays` returned.
-
-        Raises:
-            ValueError: They belong to other networks.
-        """
-        for member, own in zip(self.members, np.array_split(arrays["weights"], len(self.members)), strict=True):
-            member.set_arrays({"weights": own, "updates": arrays["updates"]})
 
 
 def _main_network(channels: int, settings: DsageSettings, canvas: int, rng: np.random.Generator) -> keras.Model:
