@@ -109,6 +109,7 @@ const std::uint8_t* Emulator::ram(std::size_t* size) const {
   return ale_->getRAM().array();
 }
 
-const std::uint8_t* Emulator::screen() const { return ale_->getScreen().getArray(); }
+// The library would copy it first.
+const std::uint8_t* Emulator::screen() const { return ale_->theOSystem->console().mediaSource().currentFrameBuffer(); }
 
 }  // namespace neurozoo
