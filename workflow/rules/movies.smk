@@ -8,7 +8,7 @@ REQUIRED INPUTS:
     rollout     = <results>/runs/{algo}/{game}/{model}/{run}/rollout.npz
     checkpoint  = <results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz
     records     = <results>/runs/{algo}/{game}/{model}/{run}/log.jsonl
-    core         = results/native/libneurozoo_core.so
+    core        = results/native/libneurozoo_core.so
     noise       = <noise>/table.f32
 
 OUTPUTS:
@@ -17,7 +17,7 @@ OUTPUTS:
     loop        = <results>/runs/{algo}/{game}/{model}/{run}/loop.webp
     game        = <results>/runs/{algo}/{game}/{model}/{run}/game.mp4
     layer       = <results>/runs/{algo}/{game}/{model}/{run}/layer_{layer}.mp4
-    landscape   = <results>/runs/{algo}/river_crossing/{model}/{run}/landscape.mp4
+    landscape   = <results>/runs/{algo}/{game}/{model}/{run}/landscape.mp4
     grid        = <results>/movies/{game}.mp4
     generations = <results>/runs/{algo}/{game}/{model}/{run}/generations.mp4
 

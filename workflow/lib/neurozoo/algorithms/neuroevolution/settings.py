@@ -17,7 +17,6 @@ EliteRule = Literal["validated", "racing", "carried"]
 FirstGeneration = Literal["random", "mutations"]
 Selection = Literal["generations", "asynchronous"]
 Crossover = Literal["none", "one_point", "reversed_one_point"]
-_LATER: dict[str, object] = {"crossover": "none", "copied_parents": 0, "weight_limit": None, "target_score": None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,8 +71,7 @@ class EvolutionSettings(RunSettings):
         if "mutation_power" in settings:
             schedule = Schedule.from_setting(self.mutation_power)  # type: ignore[attr-defined]
             settings["mutation_power"] = schedule.initial if schedule.type == "constant" else vars(schedule)
-        # What came later is left out as long as it changes nothing, so that earlier runs keep their hash.
-        return {n: value for n, value in settings.items() if n not in _LATER or value != _LATER[n]}
+        return settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +82,7 @@ class GaSettings(EvolutionSettings):
     """
 
     WAYS_TO_RUN: ClassVar = (*EvolutionSettings.WAYS_TO_RUN, "repeat_arrivals")
+    LATER: ClassVar = {"crossover": "none", "copied_parents": 0, "weight_limit": None, "target_score": None}
     STARTS_FROM = "population"
 
     # search

@@ -1,6 +1,7 @@
 """The settings of quality-diversity searches through levels."""
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -292,6 +293,7 @@ class DsageSettings(LevelSearchSettings):
     """
 
     OUTSIDE_HASH: ClassVar[tuple[str, ...]] = ("seed", "engine")
+    LATER: ClassVar[Mapping[str, object]] = {"dtype": "float32"}
 
     initial_solutions: Whole = Field(default=100, ge=1, description="Random levels that are evaluated first.")
     # inner loop: the search in the surrogate
