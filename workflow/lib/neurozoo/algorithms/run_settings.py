@@ -237,9 +237,9 @@ class RunSettings(Settings):
         return protocol_of(game, **self.protocol_choices)
 
     def changes_for(self, game: str, model: str) -> dict[str, object]:
-        """Returns what a modular agent sees, and a protocol of the game's world if that of these settings is of another."""
+        """Returns what a modular agent sees, and a protocol of the game's world if these settings have another's."""
         world, default = world_of(game), type(self)().protocol
-        seen = {"observation": "objects"} if _is_modular(model) else {}
+        seen: dict[str, object] = {"observation": "objects"} if _is_modular(model) else {}
         if self.protocol is None or get_protocol(self.protocol).world == world:
             return seen
         is_default = default is not None and get_protocol(default).world == world
