@@ -252,9 +252,7 @@ class RunSettings(Settings):
     def check_model(self, model: str) -> None:
         """Checks that a modular agent sees objects."""
         if _is_modular(model) and self.observation != "objects":
-            raise NeurozooError(
-                f"The network {model!r} sees objects of river_crossing. Set observation to objects."
-            )
+            raise NeurozooError(f"The network {model!r} sees objects of river_crossing. Set observation to objects.")
 
     def describe_protocol(self, game: str) -> dict[str, object]:
         """Returns the fields of the protocol under which a game is played."""
