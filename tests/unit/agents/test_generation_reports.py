@@ -61,7 +61,7 @@ def test_a_generation_that_is_not_there_is_refused(tmp_path, generation):
 
 def test_a_run_without_genomes_of_its_generations_says_so(tmp_path):
     write_log(tmp_path, [{"Iteration": 1, "frames": 100}])
-    with pytest.raises(NeurozooError, match=r"has no genome for generation 1: .* Leave out the generation"):
+    with pytest.raises(NeurozooError, match=r"has no genome for generation 1: .* The run's result can be frozen"):
         reports_of(tmp_path, [1])
 
 

@@ -1,5 +1,6 @@
 """Children of two parents: small generations worked out by hand."""
 
+import json
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,6 +8,8 @@ import pytest
 from neurozoo.algorithms.neuroevolution.crossover import child_of, crossed
 from neurozoo.algorithms.neuroevolution.genetic import GeneticAlgorithm
 from neurozoo.algorithms.neuroevolution.settings import GaSettings
+from neurozoo.algorithms.neuroevolution.starting import read_population
+from neurozoo.algorithms.settings import fitting_settings
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult
@@ -90,7 +93,7 @@ def test_a_run_continues_exactly_and_ends_at_its_target():
 @pytest.mark.parametrize(
     ("settings", "complaint"),
     [
-        ({"copied_parents": 3}, "copied_parents is for crossover, but crossover is none. Leave copied_parents empty"),
+        ({"copied_parents": 3}, "copied_parents is for crossover, but crossover is none. Leave copied_parents out"),
         ({"crossover": "one_point", "selection_threshold": 1}, "needs two parents"),
         ({"crossover": "one_point", "selection": "asynchronous"}, "Leave out selection"),
         ({"crossover": "one_point", "load_population": "runs/1"}, "Leave out load_population"),
@@ -99,3 +102,26 @@ def test_a_run_continues_exactly_and_ends_at_its_target():
 def test_settings_that_do_not_fit_crossover_are_refused(settings, complaint):
     with pytest.raises(NeurozooError, match=complaint):
         GaSettings(**settings)
+
+
+def test_another_run_cannot_start_from_the_weights_of_a_run_with_crossover(tmp_path):
+    state = {"format": 1, "identity": {"algo": "ga"}, "algorithm": {"parent_births": [0], "genomes": "genes-1"}}
+    (tmp_path / "state.json").write_text(json.dumps(state))
+    with pytest.raises(NeurozooError, match="has crossover: its parents are weights, from which no run can start"):
+        read_population(str(tmp_path / "state.json"), fit=None)
+
+
+@pytest.mark.parametrize(
+    ("algo", "game", "complaint"),
+    [
+        ("ga", "pong", "'modular' is for the game river_crossing with observation: objects"),
+        ("dqn", "river_crossing", "dqn trains networks of convolutions and dense layers"),
+    ],
+)
+def test_modular_agents_are_refused_where_they_do_not_fit(algo, game, complaint):
+    with pytest.raises(NeurozooError, match=complaint):
+        fitting_settings(algo, game, "modular", preset="demo", overrides={}).check_model("modular")
+
+
+def test_a_modular_agent_that_nobody_configured_sees_objects():
+    assert fitting_settings("ga", "river_crossing", "modular", preset="demo", overrides={}).observation == "objects"

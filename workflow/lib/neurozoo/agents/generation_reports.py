@@ -106,8 +106,8 @@ def reports_of(run_dir: str | os.PathLike, generations: Sequence[int]) -> list[G
         record = reports[generation]
         if not record[HAS_GENOME]:
             raise NeurozooError(
-                f"The log of {run_dir} has no genome for generation {generation}: only the genetic algorithms and "
-                "random search log one in every report. Leave out the generation to freeze the run's result."
+                f"The log of {run_dir} has no genome for generation {generation}: only random search and genetic "
+                "algorithms without crossover log one in every report. The run's result can be frozen."
             )
         scores = {ours: record[theirs] for ours, theirs in SCORES.items() if theirs in record}
         with naming(f"The log of {run_dir}"):

@@ -12,7 +12,6 @@ from neurozoo.environments.observations import check_screens
 from neurozoo.environments.protocols import DEFAULT_PROTOCOLS, Protocol, check_engine, get_protocol, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import get_architecture
-from neurozoo.networks.chains import Network
 from neurozoo.networks.native_plan import learns_natively
 from neurozoo.validation import FROM_YAML, Whole, explain, json_schema
 
@@ -237,22 +236,16 @@ class RunSettings(Settings):
         return protocol_of(game, **self.protocol_choices)
 
     def changes_for(self, game: str, model: str) -> dict[str, object]:
-        """Returns what a modular agent sees, and a protocol of the game's world if these settings have another's."""
+        """Returns a protocol of the game's world, if that of these settings is of another."""
         world, default = world_of(game), type(self)().protocol
-        seen: dict[str, object] = {"observation": "objects"} if _is_modular(model) else {}
         if self.protocol is None or get_protocol(self.protocol).world == world:
-            return seen
+            return {}
         is_default = default is not None and get_protocol(default).world == world
-        return {"protocol": default if is_default else DEFAULT_PROTOCOLS[world], **seen}
+        return {"protocol": default if is_default else DEFAULT_PROTOCOLS[world]}
 
     def check_game(self, game: str) -> None:
         """Checks that a game can be played under the protocol and by the engine."""
         check_engine(game, self.game_protocol(game), self.engine)
-
-    def check_model(self, model: str) -> None:
-        """Checks that a modular agent sees objects."""
-        if _is_modular(model) and self.observation != "objects":
-            raise NeurozooError(f"The network {model!r} sees objects of river_crossing. Set observation to objects.")
 
     def describe_protocol(self, game: str) -> dict[str, object]:
         """Returns the fields of the protocol under which a game is played."""
@@ -278,11 +271,6 @@ class RunSettings(Settings):
         for name in names:
             if getattr(self, name) > most:
                 raise NeurozooError(f"{name} should be at most {meaning} ({most}), but is {getattr(self, name)}.")
-
-
-def _is_modular(model: str) -> bool:
-    network = get_architecture(model)
-    return isinstance(network, Network) and network.is_modular
 
 
 @dataclass(frozen=True, kw_only=True)

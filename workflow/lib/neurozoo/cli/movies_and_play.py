@@ -77,7 +77,7 @@ def add_looks(command: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGr
     option("--layout", choices=("wide", "classic"), help="of all layers (default: wide, 16:9)")
     option("--theme", choices=("dark", "light"), help="colours of a wide movie (default: dark)")
     option("--rows", type=int, choices=(720, 1080), help="height of a wide movie (default: 720)")
-    option("--fps", type=args.positive, help="pictures per second, not with --game (default: 60)")
+    option("--fps", type=args.positive, help="pictures per second, not with --game (default: 60, of --landscape 30)")
     option("--max-steps", type=args.natural, default=0, help="number of steps to show, not with --loop (default: all)")
     overlay = "do not show score, step and action: with --layer, --game or --grid"
     option("--no-overlay", dest="overlay", action="store_false", help=overlay)

@@ -49,7 +49,7 @@ def add_commands(commands: args.Commands) -> None:
     widths = "widths of the river (default: 0 1 2 3 4)"
     option("--widths", type=args.natural, nargs="+", default=[0, 1, 2, 3, 4], help=widths)
     option("--step-limit", type=args.positive, default=150, help="most steps in a world")
-    option("--start-column", type=args.natural, default=1, help="column in which the agent starts")
+    option("--start-column", type=args.natural, default=1, help="column in which the agent starts, 0 to 13")
     output = "RUN_DIR/robustness.json; of a baseline, robustness_NAME.json in the current folder"
     option("--output", type=Path, help=f"JSON file to write, with a CSV file beside it (default: {output})")
     args.add(command, "json")

@@ -240,13 +240,13 @@ class DqnSettings(LearnerSettings):
         other = [
             layer.name
             for layer in network.layers
-            if layer.kind == "recurrent_conv" or layer.normalisation or layer.gain != 1
+            if layer.kind not in ("conv", "dense") or layer.normalisation or layer.gain != 1
         ]
         if other:
             raise NeurozooError(
                 f"dqn trains networks of convolutions and dense layers, but {network.name!r} has the layer "
-                f"{other[0]!r}, which is recurrent, normalised or has a gain. Choose a network such as nature, large "
-                "or small."
+                f"{other[0]!r}, which is of another kind, normalised or has a gain. Choose a network such as nature, "
+                "large or small."
             )
         if self.dueling and not can_duel(network):
             raise NeurozooError(

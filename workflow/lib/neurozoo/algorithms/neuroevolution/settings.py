@@ -11,6 +11,8 @@ from neurozoo.algorithms.neuroevolution.schedules import Above0, MutationPower, 
 from neurozoo.algorithms.run_settings import Frames, NumTestEpisodes, RunSettings
 from neurozoo.environments.protocols import has_continuous_outputs, output_names
 from neurozoo.errors import NeurozooError
+from neurozoo.networks.catalogue import get_architecture
+from neurozoo.networks.chains import Network
 from neurozoo.validation import Number, Whole, either
 
 EliteRule = Literal["validated", "racing", "carried"]
@@ -45,6 +47,19 @@ class EvolutionSettings(RunSettings):
         description="Whether the behaviour of every individual is kept in population/, for `compare population` "
         "(docs/comparing.md). This does not change a run.",
     )
+
+    def changes_for(self, game: str, model: str) -> dict[str, object]:
+        """Returns also what a modular agent sees."""
+        seen: dict[str, object] = {"observation": "objects"} if game == "river_crossing" and _is_modular(model) else {}
+        return super().changes_for(game, model) | seen
+
+    def check_model(self, model: str) -> None:
+        """Checks that a modular agent sees objects."""
+        if _is_modular(model) and self.observation != "objects":
+            raise NeurozooError(
+                f"The network {model!r} is for the game river_crossing with observation: objects. Choose both, or "
+                "another network."
+            )
 
     @property
     def start_source(self) -> str | None:
@@ -195,7 +210,9 @@ class GaSettings(EvolutionSettings):
         if self.crossover == "none":
             for name in ("copied_parents", "weight_limit"):
                 if getattr(self, name):
-                    raise NeurozooError(f"{name} is for crossover, but crossover is none. Leave {name} empty.")
+                    raise NeurozooError(
+                        f"{name} is for crossover, but crossover is none. Leave {name} out, or choose one."
+                    )
             return
         self._check_at_most(self.selection_threshold, "selection_threshold", "copied_parents")
         for name, wanted in (("load_population", None), ("first_generation", "random"), ("selection", "generations")):
@@ -226,6 +243,11 @@ class GaSettings(EvolutionSettings):
                 raise NeurozooError(
                     f"{name} {meaning}, and selection: asynchronous has no generations. Leave out one of them."
                 )
+
+
+def _is_modular(model: str) -> bool:
+    network = get_architecture(model)
+    return isinstance(network, Network) and network.is_modular
 
 
 PerturbedPopulation = Annotated[

@@ -228,6 +228,8 @@ def _parents(path: Path, identity: Mapping[str, Any], algorithm: Mapping[str, An
         raise NeurozooError(
             f"The run of {path} has no parents: it is one of {algo!r}. Give its genome.json to start from its result."
         )
+    if isinstance(algorithm["genomes"], str):
+        raise NeurozooError(f"The run of {path} has crossover: its parents are weights, from which no run can start.")
     arrays = {}
     for name in algorithm["genomes"]["blocks"]:
         if not re.fullmatch(BLOCK_NAME, name):
