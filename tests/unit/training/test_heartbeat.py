@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 from neurozoo.compute.interruption import Interrupted
 from neurozoo.errors import NeurozooError
-from neurozoo.training.heartbeat import PERIOD, Heartbeat, job_of_scheduler, process_started
+from neurozoo.training.heartbeat import PERIOD, Heartbeat, correct_end, job_of_scheduler, process_started
 
 
 def sign_of(state):
@@ -102,6 +102,20 @@ def test_the_last_heartbeat_says_how_the_training_ended(tmp_path, error, ended):
     with pytest.raises(NeurozooError), Heartbeat(tmp_path, progress=0):
         raise error
     assert (sign_of(tmp_path)["ended"], sign_of(tmp_path)["error"]) == (ended, str(error))
+
+
+@pytest.mark.parametrize(
+    ("error", "ended"),
+    [
+        (Interrupted("Stopped by SIGUSR1.", is_end_of_slice=True), "stopped"),
+        (NeurozooError("The disk is full."), "failed"),
+    ],
+)
+def test_a_stop_that_was_passed_on_is_called_after_its_cause(tmp_path, error, ended):
+    with pytest.raises(NeurozooError), Heartbeat(tmp_path, progress=7):
+        raise error
+    correct_end(tmp_path, Interrupted("Stopped by SIGHUP."))
+    assert (sign_of(tmp_path)["ended"], sign_of(tmp_path)["progress"]) == (ended, 7)
 
 
 def test_a_folder_that_cannot_be_written_to_does_not_end_a_training(tmp_path):

@@ -110,6 +110,8 @@ def test_a_signal_saves_the_state_of_all_ranks(two, tmp_path, wait_until):
     error = process.communicate(timeout=PATIENCE)[1]
     assert process.returncode == 1
     assert "neurozoo: Stopped by SIGTERM; the state is saved." in error
+    end = json.loads((tmp_path / "state" / "process.json").read_text())
+    assert (end["ended"], end["error"].split(";")[0]) == ("stopped", "Stopped by SIGTERM")
     finish(tmp_path, TWO)
     assert_same_results(tmp_path, two)
 

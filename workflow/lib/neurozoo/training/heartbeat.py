@@ -17,7 +17,7 @@ from types import NoneType, TracebackType
 
 from neurozoo.compute.interruption import Interrupted
 from neurozoo.errors import NeurozooError
-from neurozoo.files import open_text, parse_json, written_whole
+from neurozoo.files import open_text, parse_json, write_text, written_whole
 
 FILE = "process.json"
 PERIOD = 10.0  # seconds between two heartbeats
@@ -167,16 +167,25 @@ class Heartbeat:
 
     def __exit__(self, kind: type | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self._end_start()
-        if error is None:
-            self._facts["ended"] = "finished"
-        else:
-            self._facts["ended"] = "failed"
-            if isinstance(error, Interrupted):
-                self._facts["ended"] = "slice" if error.is_end_of_slice else "stopped"
-            words = str(error) if isinstance(error, NeurozooError) else f"{type(error).__name__}: {error}"
-            self._facts["error"] = words.strip()
+        self._facts |= {"ended": "finished"} if error is None else _end_of(error)
         if self._other_owner() is None:
             self._write()
+
+
+def _end_of(error: BaseException) -> dict[str, str]:
+    ended = "failed"
+    if isinstance(error, Interrupted):
+        ended = "slice" if error.is_end_of_slice else "stopped"
+    words = str(error) if isinstance(error, NeurozooError) else f"{type(error).__name__}: {error}"
+    return {"ended": ended, "error": words.strip()}
+
+
+def correct_end(state_folder: Path, stop: Interrupted) -> None:
+    """Says why a training has stopped, which itself knows only the signal that was passed on to it."""
+    heartbeat = read_heartbeat(state_folder)
+    if heartbeat is not None and heartbeat.ended in ("slice", "stopped"):
+        with contextlib.suppress(NeurozooError):
+            write_text(state_folder / FILE, json.dumps(heartbeat.facts | _end_of(stop), indent=1) + "\n")
 
 
 def read_heartbeat(state_folder: Path) -> LastHeartbeat | None:

@@ -9,9 +9,10 @@ from typing import Any
 
 from neurozoo.algorithms.registry import get_algorithm
 from neurozoo.algorithms.session import RunContext
-from neurozoo.compute.interruption import Interruption
+from neurozoo.compute.interruption import Interrupted, Interruption
 from neurozoo.compute.mpi import patience_of
 from neurozoo.compute.mpi_launch import mpi_command, run_ranks
+from neurozoo.training.heartbeat import correct_end
 
 
 def train_in_ranks(
@@ -37,7 +38,11 @@ def train_in_ranks(
     job = {"run": run, "count": count, "shown": shown}
     program = [sys.executable, "-m", "neurozoo.training.rank", json.dumps(job)]
     with Interruption() as interruption:
-        run_ranks([*mpi_command(context.mpi, count), *program], count=count, check=interruption.check)
+        try:
+            run_ranks([*mpi_command(context.mpi, count), *program], count=count, check=interruption.check)
+        except Interrupted as stop:
+            correct_end(context.state_dir, stop)
+            raise
 
 
 def threads_of_rank(threads: int, count: int, environment: Mapping[str, str] = os.environ) -> int:
