@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace neurozoo {
 namespace {
@@ -92,8 +93,8 @@ void Decide(const LayerPlan& layer, const float* parameters, const PaddedImage& 
 }
 
 Landscape::Landscape(const LayerPlan& layer) : layer_(layer), row_((layer.in_width + 7) / 8 * 8) {
-  constexpr float kNowhere = -1e6f;  // beyond the right edge, so that no height there is above 0
-  desires_.assign(layer.in_height * row_, kNowhere);
+  // Beyond the right edge no height may be above 0, whatever the kernel is.
+  desires_.assign(layer.in_height * row_, std::numeric_limits<float>::lowest());
   heights_.resize(desires_.size());
   positive_ = PaddedImage(layer.in_height, row_, 1, 1, 1);
 }

@@ -15,7 +15,7 @@ CORE = ("batch_norm", "block_sums", "changed_positions", "episode", "evaluator",
 CORE += tuple(
     f"learner/{name}" for name in ("bfloat16", "chain", "learner", "optimizer", "products_256", "q_learner", "winograd")
 )
-CORE += ("layer_kernels", "maze", "maze_episodes", "maze_network", "network", "network_plan", "noise_table")
+CORE += ("layer_kernels", "maze", "maze_episodes", "maze_network", "modular", "network", "network_plan", "noise_table")
 CORE += ("recurrence", "worker_threads", "world_pool")
 SANITIZERS = ("thread", "address,undefined")
 

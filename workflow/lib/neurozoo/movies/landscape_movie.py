@@ -50,6 +50,7 @@ class _Moment:
     map: np.ndarray  # of the decision: (height, width, 3)
     heights: np.ndarray  # (height, width)
     cycle: int
+    cycles: int  # of the whole landscape
     place: tuple[float, float]  # row and column of the agent, between two steps
     score: float
     step: int
@@ -119,13 +120,13 @@ def _moments(frozen: FrozenModel, file: Any, progress: Progress) -> Iterator[_Mo
                 desires = decided[..., 0]
                 cycles = landscape_cycles(desires, kernel, cycles=landscape.cycles)
                 for cycle, heights in enumerate(cycles, 1):
-                    yield _Moment(*facts, heights, cycle, (row, column), score, number)
+                    yield _Moment(*facts, heights, cycle, len(cycles), (row, column), score, number)
                 before = (row, column)
             is_near = max(abs(row - before[0]), abs(column - before[1])) <= 1
             for part in range(1, FRAMES_PER_STEP + 1):
                 share = part / FRAMES_PER_STEP if is_near else 1.0
                 place = tuple(old + share * (new - old) for old, new in zip(before, (row, column), strict=True))
-                yield _Moment(*facts, cycles[-1], len(cycles), place, score, number)
+                yield _Moment(*facts, cycles[-1], len(cycles), len(cycles), place, score, number)
             before, number = (row, column), number + 1
             progress.advance()
 
@@ -195,10 +196,10 @@ class _Scene:
         theme, (left, right), top = self._theme, (24, 424), 482
         self._image[top : HEIGHT - 16, left:right] = packed(theme.card)
         looks: dict[str, Any] = {"ink": theme.quiet, "paper": theme.card}
-        write(self._image, f"cycle {moment.cycle} of 50", left + 14, top + 22, 13, **looks)
+        write(self._image, f"cycle {moment.cycle} of {moment.cycles}", left + 14, top + 22, 13, **looks)
         bar = self._image[top + 38 : top + 44, left + 14 : right - 14]
         bar[:] = packed(theme.line)
-        bar[:, : bar.shape[1] * moment.cycle // 50] = packed(theme.chosen)
+        bar[:, : bar.shape[1] * moment.cycle // moment.cycles] = packed(theme.chosen)
         carries = bool(moment.observation[..., 4].any())
         words = f"step {moment.step + 1}   solved {number_label(moment.score)}"
         write(self._image, words, right - 14, top + 22, 13, **looks, align="right")
