@@ -12,11 +12,14 @@ from neurozoo.networks.numpy_networks import plain_network
 PROTOCOL = get_protocol("river_fixed", observation="objects")
 
 
-@pytest.mark.parametrize("model", [name for name, network in NETWORKS.items() if network.is_modular])
-def test_outputs_are_those_of_numpy_to_the_bit(core, small_noise_table, model):
+MODELS = [name for name, network in NETWORKS.items() if network.is_modular]
+
+
+@pytest.mark.parametrize(("model", "deviation"), [*((model, 0.7) for model in MODELS), ("modular_evolved", 1e30)])
+def test_outputs_are_those_of_numpy_to_the_bit(core, small_noise_table, model, deviation):
     layout = get_network(model).layout(18)
     random, steps = np.random.default_rng(0), 0
-    agents = [Genome(Weights.of(random.normal(0, 0.7, layout.parameter_count))) for _ in range(4)]
+    agents = [Genome(Weights.of(random.normal(0, deviation, layout.parameter_count))) for _ in range(4)]
     with NativeEvaluator(
         core=core, noise=small_noise_table, layout=layout, game="river_crossing", protocol=PROTOCOL
     ) as evaluator:
