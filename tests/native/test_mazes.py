@@ -11,7 +11,7 @@ from neurozoo.algorithms.compiled import stepper
 from neurozoo.environments.level_domains import Play, get_level_domain
 from neurozoo.environments.mazes.agents import WallFollower, read_maze_agent
 from neurozoo.environments.mazes.endpoints import SIDE, find_endpoints
-from neurozoo.environments.mazes.episodes import Finished, Starts, find_endpoints_in_core, play_in_core
+from neurozoo.environments.mazes.episodes import Finished, Starts, play_in_core
 from neurozoo.environments.mazes.recurrent_agent import RecurrentAgent, choose, layout
 from neurozoo.environments.mazes.simulator import TIME_LIMIT, TURN_LEFT, TURN_RIGHT, MazeEpisodes
 from neurozoo.environments.protocols import get_protocol
@@ -96,7 +96,7 @@ def test_endpoints_are_those_of_numpy(core):
     corridor[1, 15, 14:] = False  # the last two cells
     corridor[2, 4, 4] = False
     walls = np.concatenate([random_walls(300, most=1.0), corridor, np.zeros((1, SIDE, SIDE), bool)])
-    found, expected = find_endpoints_in_core(walls, core=core), find_endpoints(walls)
+    found, expected = find_endpoints(walls, core=core), find_endpoints(walls)
     for name in ("start", "goal", "distance", "reachable"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
     assert (expected.distance < 1).sum() >= 2

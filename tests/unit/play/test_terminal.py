@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 import pytest
-from neurozoo.environments.screen_shapes import aspect_of
+from neurozoo.environments.atari import aspect_of
 from neurozoo.errors import NeurozooError
 from neurozoo.play.terminal import KeyReader, TerminalDisplay, cells_of, draw_cells, fitting_size
 

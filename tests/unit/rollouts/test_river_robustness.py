@@ -8,10 +8,9 @@ import pytest
 from neurozoo.agents.frozen import open_frozen
 from neurozoo.environments import make_world
 from neurozoo.environments.river_crossing import RiverCrossing, RiverRules
-from neurozoo.environments.river_robustness import CAUSES, world_seeds
 from neurozoo.environments.river_world import view
 from neurozoo.errors import NeurozooError
-from neurozoo.rollouts.river_robustness import as_table, measure_robustness
+from neurozoo.rollouts.river_robustness import CAUSES, as_table, measure_robustness, world_seeds
 
 FROZEN = {
     "objects": ("cells", {"game": "river_crossing", "observation": "objects"}),

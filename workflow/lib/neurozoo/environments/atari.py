@@ -16,6 +16,7 @@ from neurozoo.environments.world import World, largest
 from neurozoo.errors import NeurozooError
 
 SIZE = 84  # height and width of a resized plane
+ATARI_WIDTH = 160  # pixels of a line; on a television they are wide, and fill a screen of 4:3
 FRAMES_PER_SECOND = 60  # of the console; 59.92 to be exact
 SAMPLES_PER_FRAME = 512  # of sound
 LUMINANCE = np.array([0.299, 0.587, 0.114], np.float32)  # weights of red, green and blue
@@ -25,11 +26,7 @@ class AtariEnvironment(World):
     """One Atari game under one protocol, see `World`. Every reset loads the ROM again.
 
     With `rgb` preprocessing an observation is one screen with values from 0 to 255; otherwise (84, 84, 4) in [0, 1].
-
-    Args:
-        game: Game id such as `frostbite`.
-        protocol: How episodes are played.
-        is_heard: Whether the emulator makes `sound`.
+    The emulator makes `sound` only if it `is_heard`.
     """
 
     _last_frames: list[np.ndarray]
@@ -210,3 +207,9 @@ def resize_pil(image: np.ndarray) -> np.ndarray:
     """
     resized = np.asarray(Image.fromarray(image).resize((SIZE, SIZE), Image.Resampling.BILINEAR))
     return resized.astype(np.uint8).astype(np.float32) / np.float32(255)
+
+
+def aspect_of(screen_shape: tuple[int, ...]) -> float:
+    """Returns width / height of a screen, (rows, columns, 3), for people: an Atari's as on a television."""
+    rows, columns = screen_shape[:2]
+    return 4 / 3 if columns == ATARI_WIDTH else columns / rows

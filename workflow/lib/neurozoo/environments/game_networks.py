@@ -62,7 +62,7 @@ def layout_of(game: str, model: str, protocol: Protocol) -> Layout:
     """Returns the layout of a chain of layers, such as the native core plays, for a game.
 
     Raises:
-        NeurozooError: The network is a Keras network, or `any_layout_of` raises it.
+        NeurozooError: It is a Keras network, or does not fit the game.
     """
     layout = any_layout_of(game, get_network(model).name, protocol)
     assert isinstance(layout, Layout)  # `get_network` returns chains
@@ -73,7 +73,7 @@ def keras_layout_of(game: str, model: str, protocol: Protocol) -> KerasLayout:
     """Returns the layout of a Keras network for a game.
 
     Raises:
-        NeurozooError: The network is a chain, or `any_layout_of` raises it.
+        NeurozooError: It is a chain, or does not fit the game.
     """
     layout = any_layout_of(game, get_keras_network(model).name, protocol)
     assert isinstance(layout, KerasLayout)  # `get_keras_network` returns Keras networks

@@ -75,10 +75,8 @@ GAME_LISTS: dict[str, Callable[[], tuple[str, ...]]] = {
 def expand_games(games: Iterable[str]) -> list[str]:
     """Replaces the names of lists by their games, each of which stands once.
 
-    Args:
-        games: Names of games, and any of `all` (every game of the installed ale-py), `atari57` (those with a published
-            score of a human), `atari5` (five whose scores predict the median of all) and `published13` (those of the
-            paper on genetic algorithms).
+    Lists are `all` (every game of the installed ale-py), `atari57` (those with a published score of a human), `atari5`
+    (five whose scores predict the median of all) and `published13` (those of the paper on genetic algorithms).
     """
     names = (GAME_LISTS[game]() if game in GAME_LISTS else (game,) for game in games)
     return list(dict.fromkeys(chain.from_iterable(names)))

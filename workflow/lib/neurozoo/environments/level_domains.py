@@ -25,12 +25,10 @@ LEVEL_DOMAINS: Mapping[str, Callable[[str], LevelDomain]] = {"maze": lambda deco
 
 
 def get_level_domain(name: str, *, decoder: str = GRAMMAR) -> LevelDomain:
-    """Finds a domain.
+    """Finds a domain by its name.
 
-    Args:
-        name: Its name.
-        decoder: What decodes solutions: `grammar`, or the path of a trained generator (.npz). Domains that have none
-            ignore it; `check_decoder` says so to the user.
+    The decoder is `grammar`, or the path of a trained generator (.npz). Domains that have none ignore it;
+    `check_decoder` says so to the user.
 
     Raises:
         NeurozooError: The domain is unknown, and the message suggests the most similar name; or the generator is
@@ -77,12 +75,8 @@ def places_on_grid(measures: np.ndarray, *, dims: np.ndarray | Sequence[int], ra
     """Returns in which cell of an archive's grid each level lies: int64, shape (levels, measures).
 
     What is outside of a range lies in the cell at its border. The published small number lifts rounded measures, such
-    as a share of 0.39, over the border of their cell.
-
-    Args:
-        measures: Shape (levels, measures), finite.
-        dims: Cells along each measure.
-        ranges: Shape (measures, 2): lower and upper bound of each measure.
+    as a share of 0.39, over the border of their cell. Measures have shape (levels, measures), `dims` are the cells
+    along each of them, and ranges its lower and upper bound, shape (measures, 2).
 
     Source: section 3.1 of the description of DSAGE.
     """

@@ -54,8 +54,8 @@ class ShuntingAgent:
     Source: Robinson, Ellis and Channon 2007, but with fixed desires instead of a decision network.
     """
 
-    def __init__(self, desires: tuple[tuple[int, ...], tuple[int, ...]] = DESIRES):
-        self._desires = np.array(desires, float)
+    def __init__(self):
+        self._desires = np.array(DESIRES, float)
         self._seen: tuple[bool, bytes] | None = None
 
     def __call__(self, river: RiverCrossing) -> int:

@@ -1,15 +1,16 @@
 """Environments that step together, for learners: the interface, and Atari games."""
 
 import functools
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium.spaces import Discrete
 
-from neurozoo.environments.played_episodes import describe_episodes, joined_actions, shows_the_same, split_actions
 from neurozoo.environments.protocols import Protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.randomness import MAX_SEED
@@ -82,22 +83,49 @@ class VectorEnvironment(ABC):
         """Starts the current episodes of some environments."""
 
 
-class AtariVectorEnvironment(VectorEnvironment):
+class ReplayedVectorEnvironment(VectorEnvironment):
+    """Copies of a game whose state is the actions since the starts of their episodes, which are played again.
+
+    Every episode has a seed of its own, from `seed_of`. The state of the game itself is never saved.
+    """
+
+    action_type: type = np.uint8  # of saved actions
+
+    def __init__(self, count: int, seed_of: SeedOf) -> None:
+        self.count = count
+        self.episodes = np.zeros(count, np.int64)
+        self._seed_of = seed_of
+        self._played: list[list[int]] = [[] for _ in range(count)]
+
+    def start_episodes(self, mask: np.ndarray) -> None:
+        """Ends the episodes of some environments and starts their next ones."""
+        for index in np.flatnonzero(mask):
+            self._played[index] = []
+        super().start_episodes(mask)
+
+    def get_state(self) -> dict:
+        """Returns which episodes the environments are in, and a checksum of what they show."""
+        lengths = [len(actions) for actions in self._played]
+        return {"episodes": self.episodes.tolist(), "lengths": lengths, "seen": self._checksum()}
+
+    def get_arrays(self) -> dict[str, np.ndarray]:
+        """Returns the actions since the starts of the episodes, one environment after the other."""
+        return {"actions": np.array(list(chain.from_iterable(self._played)), self.action_type)}
+
+    def _checksum(self) -> int:
+        return zlib.crc32(np.ascontiguousarray(self.stacks).data)
+
+
+def split_actions(state: Mapping, arrays: Mapping[str, np.ndarray]) -> list[list[int]]:
+    """Returns the actions of each environment, from the state of a `ReplayedVectorEnvironment`."""
+    return [each.tolist() for each in np.split(arrays["actions"], np.cumsum(state["lengths"])[:-1])]
+
+
+class AtariVectorEnvironment(ReplayedVectorEnvironment):
     """Plays several copies of an Atari game, which step together in C++ threads.
 
-    ale-py's vector environment plays them, or the core, which takes half the time. Both play the same to the bit, so a
-    state of one can be continued with the other.
-
-    Every episode has a seed of its own. So the state of an environment is the number of its episode and the actions
-    since its start; restoring it plays these actions again. The emulator's own state is never saved.
-
-    Args:
-        game: Game id such as `pong`.
-        protocol: How episodes are played.
-        count: Number of environments, below called num_envs.
-        threads: Threads of the emulators.
-        seed_of: Function from the index of an environment and the number of its episode to the episode's seed.
-        core: The native core; None for ale-py's.
+    The core plays them, or ale-py's vector environment, which takes twice the time. Both play the same to the bit, so a
+    state of one can be continued with the other. For the arguments see `make_vector_environment`.
 
     Raises:
         NeurozooError: ale-py's vector environment cannot play the protocol.
@@ -128,13 +156,10 @@ class AtariVectorEnvironment(VectorEnvironment):
             frameskip=protocol.frame_skip,
             noop_max=protocol.max_noops + self._needs_noops,  # ale-py draws fewer than this
         )
-        self.count = count
         actions = self._environment.single_action_space
         assert isinstance(actions, Discrete)  # all Atari games have buttons
         self.num_actions = int(actions.n)
-        self.episodes = np.zeros(count, np.int64)
-        self._seed_of = seed_of
-        self._played: list[list[int]] = [[] for _ in range(count)]
+        super().__init__(count, seed_of)
         self._reset(np.ones(count, bool))
 
     def _reset(self, mask: np.ndarray) -> None:
@@ -149,12 +174,6 @@ class AtariVectorEnvironment(VectorEnvironment):
             chosen, seeds = chosen[is_too_early], (seeds[is_too_early] + 1) % MAX_SEED
         self.lives = info["lives"].copy()
 
-    def start_episodes(self, mask: np.ndarray) -> None:
-        """Ends the episodes of some environments and starts their next ones."""
-        for index in np.flatnonzero(mask):
-            self._played[index] = []
-        super().start_episodes(mask)
-
     def send(self, actions: np.ndarray) -> None:
         """Starts a step of all environments and returns at once."""
         for played, action in zip(self._played, actions.tolist(), strict=True):
@@ -168,19 +187,11 @@ class AtariVectorEnvironment(VectorEnvironment):
         self.lives = info["lives"].copy()
         return Step(rewards.astype(np.float32), is_over.copy(), is_cut & ~is_over, is_life_lost)
 
-    def get_state(self) -> dict:
-        """Returns the state, except what `get_arrays` returns, as plain JSON."""
-        return describe_episodes(self.episodes, self._played, self.stacks)
-
-    def get_arrays(self) -> dict[str, np.ndarray]:
-        """Returns the actions since the starts of the episodes, one environment after the other: uint8."""
-        return {"actions": joined_actions(self._played)}
-
     def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
         """Restores the state by playing its actions again."""
         lengths = state["lengths"]
         self.episodes = np.array(state["episodes"], np.int64)
-        self._played = split_actions(state, arrays["actions"])
+        self._played = split_actions(state, arrays)
         longest = max(lengths)
         for step in range(longest + 1):
             starts = np.array([longest - length == step for length in lengths])
@@ -191,7 +202,7 @@ class AtariVectorEnvironment(VectorEnvironment):
                 self._environment.send(np.array(actions, np.int32))
                 self.stacks, *_, info = self._environment.recv()
                 self.lives = info["lives"].copy()
-        if not shows_the_same(state, self.stacks):
+        if self._checksum() != state["seen"]:
             raise NeurozooError(
                 "The games cannot be continued: the same actions now lead to other screens. Was ale-py updated since "
                 "the run was interrupted? Use the version in its config.yaml."

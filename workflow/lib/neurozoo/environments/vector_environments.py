@@ -21,14 +21,8 @@ def make_vector_environment(
 ) -> VectorEnvironment:
     """Makes several environments of a game.
 
-    Args:
-        game: Game id such as `pong`.
-        protocol: How episodes are played.
-        count: Number of environments.
-        threads: Threads of emulators.
-        seed_of: Function from the index of an environment and the number of its episode to the episode's seed.
-        core: The native core, which plays Atari games faster; None to do without.
-        curriculum: What mazes of the training are like; None for those of tests.
+    `seed_of` gives the seed of an episode, from the index of its environment and its number there. The native core
+    plays Atari games faster, but is not needed. Without a curriculum, mazes are those of tests.
 
     Raises:
         NeurozooError: Learners cannot play the game under the protocol.

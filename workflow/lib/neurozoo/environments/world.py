@@ -16,13 +16,7 @@ def largest(outputs: np.ndarray) -> int:
 
 
 class World(ABC):
-    """An environment: one game under one protocol.
-
-    An episode depends only on the game, the protocol, `noops` and `seed`.
-
-    Args:
-        game: Game id.
-        protocol: How episodes are played.
+    """An environment: one game under one protocol. An episode depends only on them, `noops` and `seed`.
 
     Attributes:
         protocol: Its `max_frames` may be replaced between episodes.

@@ -6,14 +6,13 @@ import numpy as np
 
 from neurozoo.environments import make_world
 from neurozoo.environments.observations import SCREENS, check_screens
-from neurozoo.environments.played_episodes import describe_episodes, joined_actions, shows_the_same, split_actions
 from neurozoo.environments.protocols import Protocol, output_names
-from neurozoo.environments.vector import SeedOf, Step, VectorEnvironment
+from neurozoo.environments.vector import ReplayedVectorEnvironment, SeedOf, Step, split_actions
 from neurozoo.environments.world import SingleFrameWorld
 from neurozoo.errors import NeurozooError
 
 
-class WorldVectorEnvironment(VectorEnvironment):
+class WorldVectorEnvironment(ReplayedVectorEnvironment):
     """Plays several copies of a world that shows grey pictures. See `VectorEnvironment`.
 
     Observations are rounded to bytes. In the river crossing task an attempt is a life: the agent has one less after
@@ -24,23 +23,21 @@ class WorldVectorEnvironment(VectorEnvironment):
         NeurozooError: The game does not show grey pictures of 84 x 84.
     """
 
+    action_type = np.int32
+
     def __init__(self, game: str, protocol: Protocol, *, count: int, seed_of: SeedOf) -> None:
         check_screens(game, protocol)
-        self.count = count
+        super().__init__(count, seed_of)
         self.limits_only_stop = protocol.world == "gymnasium"
         self.num_actions = len(output_names(game, protocol))
-        self.episodes = np.zeros(count, np.int64)
         self.lives = np.zeros(count, np.int64)
         self.stacks = np.zeros((count, *SCREENS[2:], *SCREENS[:2]), np.uint8)
         self._worlds = [_make(game, protocol) for _ in range(count)]
-        self._seed_of = seed_of
-        self._played: list[list[int]] = [[] for _ in range(count)]
         self._reset(np.ones(count, bool))
 
     def _reset(self, mask: np.ndarray) -> None:
         self.stacks = self.stacks.copy()  # a receiver may keep the arrays
         for index in np.flatnonzero(mask).tolist():
-            self._played[index] = []
             self._worlds[index].reset(seed=self._seed_of(index, int(self.episodes[index])))
             self._see(index)
 
@@ -71,24 +68,17 @@ class WorldVectorEnvironment(VectorEnvironment):
         self._see(index)
         return reward
 
-    def get_state(self) -> dict:
-        """Returns the state, except what `get_arrays` returns, as plain JSON."""
-        return describe_episodes(self.episodes, self._played, self.stacks)
-
-    def get_arrays(self) -> dict[str, np.ndarray]:
-        """Returns the actions since the starts of the episodes, one environment after the other: int32."""
-        return {"actions": joined_actions(self._played, np.int32)}
-
     def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
         """Restores the state by playing its actions again."""
         self.episodes = np.array(state["episodes"], np.int64)
+        self._played = [[] for _ in range(self.count)]
         self._reset(np.ones(self.count, bool))
-        for index, actions in enumerate(split_actions(state, arrays["actions"])):
+        for index, actions in enumerate(split_actions(state, arrays)):
             for action in actions:
                 if self._worlds[index].is_done:
                     raise self._other_course()
                 self._step(index, action)
-        if not shows_the_same(state, self.stacks):
+        if self._checksum() != state["seen"]:
             raise self._other_course()
 
     def _other_course(self) -> NeurozooError:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from PIL import Image
 
-from neurozoo.environments.screen_shapes import ATARI_WIDTH
+from neurozoo.environments.atari import ATARI_WIDTH
 from neurozoo.movies.lettering import write_fitting
 from neurozoo.movies.themes import packed_picture
 from neurozoo.rollouts.rollout_files import Action

@@ -50,8 +50,8 @@ def play_games(
 
     Args:
         frozen_folder: The frozen model.
-        display: Where to show the games.
-        games: Number of games.
+        display: Where to show them.
+        games: Their number.
         epsilon: Probability of a random action at each step. None for 0.05, as in simple_dqn, or 0 if actions are
             continuous or drawn.
         sticky_probability: Probability per frame that the emulator repeats the previous action; None for the

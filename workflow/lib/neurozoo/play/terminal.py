@@ -16,7 +16,7 @@ from typing import Self
 import numpy as np
 from PIL import Image
 
-from neurozoo.environments.screen_shapes import aspect_of
+from neurozoo.environments.atari import aspect_of
 from neurozoo.errors import NeurozooError
 
 _SEQUENCES = {b"A": "up", b"B": "down", b"C": "right", b"D": "left"}  # arrow keys by the last byte of their sequence

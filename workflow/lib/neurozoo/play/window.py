@@ -7,8 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from neurozoo.environments.atari import FRAMES_PER_SECOND, SAMPLES_PER_FRAME
-from neurozoo.environments.screen_shapes import aspect_of
+from neurozoo.environments.atari import FRAMES_PER_SECOND, SAMPLES_PER_FRAME, aspect_of
 from neurozoo.errors import NeurozooError
 
 _WIDTH, _HEIGHT, _LINE = 640, 480, 24  # pixels: the picture at the start, and the status line

@@ -79,9 +79,8 @@ def make_agent(name: str) -> MazeAgent:
 def read_maze_agent(path: str | os.PathLike) -> MazeAgent:
     """Reads an agent that was trained or evolved in mazes.
 
-    Args:
-        path: The `checkpoint.npz` of a run in mazes, or the arrays of a `RecurrentAgent`, as
-            `python -m neurozoo export` writes them.
+    The file is the `checkpoint.npz` of a run in mazes, or has the arrays of a `RecurrentAgent`, as
+    `python -m neurozoo export` writes them.
 
     Raises:
         NeurozooError: The file is missing, damaged, or of another game or network.

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from neurozoo.environments.mazes.endpoints import SIDE, find_endpoints
-from neurozoo.environments.mazes.episodes import find_endpoints_in_core
 
 
 @dataclass(frozen=True)
@@ -51,18 +50,12 @@ class Curriculum:
 
 
 def draw_level(rng: np.random.Generator, phase: Phase, *, core: str | os.PathLike | None = None) -> MazeLevel:
-    """Draws a maze that can be solved.
-
-    Args:
-        rng: Draws; give each episode one of its own, and its maze depends on nothing else.
-        phase: What it is like.
-        core: The native core, which finds the farthest endpoints faster; the maze is the same.
-    """
+    """Draws a maze that can be solved. Give each episode a generator, and its maze depends on nothing else."""
     while True:
         walls = rng.random((SIDE, SIDE)) < rng.uniform(phase.least_walls, phase.most_walls)
         is_farthest, direction = rng.random() < phase.farthest, int(rng.integers(4))
         if is_farthest:
-            found = find_endpoints(walls[None]) if core is None else find_endpoints_in_core(walls[None], core=core)
+            found = find_endpoints(walls[None], core=core)
             if found.is_solvable[0]:
                 return MazeLevel(walls, int(found.start[0]), int(found.goal[0]), direction)
         elif len(free := np.flatnonzero(~walls)):

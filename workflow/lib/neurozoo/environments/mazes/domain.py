@@ -12,7 +12,7 @@ import numpy as np
 from neurozoo.environments.levels import Evaluations, LevelDomain, Measure, Play
 from neurozoo.environments.mazes.agents import AGENTS, make_agent, read_maze_agent
 from neurozoo.environments.mazes.endpoints import CELLS, GOAL, SIDE, START, WALL, Endpoints, find_endpoints
-from neurozoo.environments.mazes.episodes import Starts, find_endpoints_in_core, play_in_core
+from neurozoo.environments.mazes.episodes import Starts, play_in_core
 from neurozoo.environments.mazes.simulator import TIME_LIMIT, TURN_LEFT, TURN_RIGHT, MazeAgent, Walks, play
 from neurozoo.native import CORE
 
@@ -64,7 +64,7 @@ class MazeDomain(LevelDomain):
     def evaluate(self, levels: np.ndarray, play: Play, rngs: list[np.random.Generator]) -> Evaluations:
         """Sends an agent into mazes; see `LevelDomain.evaluate`."""
         walls = levels == WALL
-        endpoints = find_endpoints(walls) if play.core is None else find_endpoints_in_core(walls, core=play.core)
+        endpoints = find_endpoints(walls, core=play.core)
         count = len(levels)
         values = {name: np.zeros(count) for name in self.recorded}
         occupancy = np.zeros((count, CELLS))
@@ -168,11 +168,7 @@ def _in_op(
 def _summary(walks: Walks, play: Play, rng: np.random.Generator, reachable: int) -> tuple[dict[str, float], np.ndarray]:
     """Draws first directions and averages the episodes that follow from them.
 
-    Args:
-        walks: The episode from each of the four directions in one maze.
-        play: How a level is evaluated.
-        rng: Where the directions come from.
-        reachable: Number of cells that can be reached.
+    `walks` are the episodes from each of the four directions in one maze, of which `reachable` cells can be reached.
 
     Returns:
         The values by name, and visits per cell and episode: float64, shape (256,).

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neurozoo.environments.mazes.endpoints import Endpoints
 from neurozoo.environments.mazes.simulator import MazeAgent
 from neurozoo.native import load_core
 
@@ -39,11 +38,6 @@ class Finished:
     right_turns: np.ndarray  # number of turns
     # Shape (mazes, 256): how often any copy stood on a cell before an action, in episodes that were cut off, too
     visits: np.ndarray
-
-
-def find_endpoints_in_core(walls: np.ndarray, *, core: str | os.PathLike) -> Endpoints:
-    """Finds what `find_endpoints` finds, twenty times faster."""
-    return Endpoints(*load_core(core).find_maze_endpoints(walls=walls))
 
 
 def play_in_core(agent: MazeAgent, starts: Starts, *, core: str | os.PathLike, threads: int = 1) -> Finished:

@@ -39,11 +39,8 @@ def shapes(num_actions: int = NUM_ACTIONS) -> dict[str, tuple[int, ...]]:
 class RecurrentAgent:
     """Draws its actions by the preferences of the network; it remembers the LSTM's output and cells.
 
-    Args:
-        arrays: Float32 arrays as `shapes` names them.
-
     Raises:
-        NeurozooError: They are others.
+        NeurozooError: The arrays are not those of `shapes`, float32 and finite.
     """
 
     is_deterministic = False
@@ -110,11 +107,9 @@ class RecurrentAgent:
 
 
 def choose(preferences: np.ndarray, uniform: np.ndarray) -> np.ndarray:
-    """Draws actions with the probabilities that are the softmax of preferences.
+    """Draws actions with the probabilities that are the softmax of preferences, shape (episodes, actions).
 
-    Args:
-        preferences: Shape (episodes, actions).
-        uniform: Shape (episodes,), random numbers from 0 to below 1.
+    `uniform` are random numbers from 0 to below 1, shape (episodes,).
     """
     powers = np.exp(preferences - preferences.max(axis=1, keepdims=True))
     ends = np.cumsum(powers, axis=1)

@@ -69,15 +69,9 @@ def draw_corpus(
 ) -> Corpus:
     """Draws windows until enough of them can be won, and adds some that cannot.
 
-    A tenth of the windows has a start tile, and as many a finish tile, as in the original. Hopeless ones get a wall or
-    a gap that nobody gets over: with them a generator can learn to express failure.
-
-    Args:
-        seed: Decides everything.
-        count: Number of windows.
-        hopeless: Share of hopeless windows.
-        threads: Levels that are played at once; changes no result.
-        core: The native core.
+    A tenth of the windows has a start tile, and as many a finish tile, as in the original. A share of them is hopeless,
+    with a wall or a gap that nobody gets over: with them a generator can learn to express failure. The seed decides
+    everything; the number of threads changes nothing.
     """
     num_hopeless = round(hopeless * count)
     wanted, kept, rejected, batch = count - num_hopeless, [np.zeros((0, t.HEIGHT, t.WIDTH), np.uint8)], 0, 0

@@ -32,10 +32,6 @@ class PlatformerDomain(LevelDomain):
 
     The measures are those of the published archives: `sky_tiles` (tiles in the upper nine rows that are not air),
     `jumps` and `kills` (means over the runs).
-
-    Args:
-        name: The `{game}` of paths.
-        decoder: Makes levels of solutions.
     """
 
     solution_size = 32

@@ -18,10 +18,7 @@ Runner = Callable[[np.ndarray], np.ndarray]  # from what it senses to a value pe
 
 
 def read_runner(path: str | os.PathLike) -> Runner:
-    """Reads an agent that was evolved in platform levels.
-
-    Args:
-        path: The `checkpoint.npz` of a run of the game gym.Platformer-v0.
+    """Reads an agent that was evolved in platform levels: the `checkpoint.npz` of a run of gym.Platformer-v0.
 
     Raises:
         NeurozooError: The file is missing, damaged, or of another game or network.
@@ -65,7 +62,6 @@ def play_with(runner: Runner, levels: np.ndarray, *, core: str | os.PathLike = C
         nodes=np.zeros(length.shape, np.int64),
         occupancy=np.stack([_visits(game) for game in ticks]),
         buttons=np.concatenate([buttons for buttons, _ in runs]),
-        accepted=np.zeros(length.sum(), np.int32),
     )
 
 

@@ -46,9 +46,6 @@ class Games:
     # int32, shape (levels, 16, 56): ticks in which the runner's feet were on each tile, over all runs
     occupancy: np.ndarray
     buttons: np.ndarray  # uint8, shape (decisions,): those of all runs, one after the other
-    # int32, shape (decisions,): nodes that the agent accepted before each of them. Agents that do not search have no
-    # nodes: zeros.
-    accepted: np.ndarray
 
     def count(self, name: str) -> np.ndarray:
         """Returns a count of `COUNTS`, or `kills`: int64, shape (levels, runs)."""
@@ -96,7 +93,8 @@ def play(levels: np.ndarray, budgets: np.ndarray, *, threads: int = 1, core: str
         NeurozooError: A level has another size or an unknown character, a budget is below 1, or the library is missing
             or does not fit.
     """
-    return Games(*load_core(core).play_platformer(levels=levels, budgets=budgets, num_threads=threads))
+    *found, _ = load_core(core).play_platformer(levels=levels, budgets=budgets, num_threads=threads)
+    return Games(*found)
 
 
 def replay(
@@ -107,14 +105,9 @@ def replay(
     newest_only: bool = False,
     core: str | os.PathLike = CORE,
 ) -> Replay:
-    """Plays decisions, as many as fit before the game ends.
+    """Plays decisions in a level, as many as fit before the game ends; both as in `play`.
 
-    Args:
-        level: uint8, shape (16, 56), characters.
-        buttons: uint8, shape (decisions,).
-        power: Of the runner at the start: 0 small, 1 large, 2 throws fire.
-        newest_only: Whether to return the last tick only, which is faster.
-        core: The native core.
+    The runner starts with some `power`, see `Replay`. To return the last tick only is faster.
 
     Raises:
         NeurozooError: See `play`.
@@ -140,11 +133,7 @@ def replay(
 
 
 def tiles_of_feet(positions: np.ndarray) -> np.ndarray:
-    """Returns the tiles that the runner's feet were on: int16, row * 56 + column; places outside are left out.
-
-    Args:
-        positions: Shape (ticks, 2 or more): x and y in pixels, see `Replay.position`.
-    """
+    """Returns the tiles at positions, see `Replay.position`: int16, row * 56 + column; places outside are left out."""
     column, row = np.trunc(positions[:, :2].T / TILE_SIZE).astype(np.int16)
     is_inside = (row >= 0) & (row < HEIGHT) & (column >= 0) & (column < WIDTH)
     return (row * WIDTH + column)[is_inside]

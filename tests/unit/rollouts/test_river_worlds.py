@@ -6,7 +6,7 @@ from neurozoo.environments.episode_seeds import RANGES
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.environments.river_agents import ShuntingAgent
 from neurozoo.environments.river_crossing import RiverCrossing, RiverRules
-from neurozoo.environments.river_robustness import (
+from neurozoo.rollouts.river_robustness import (
     CAUSES,
     Outcome,
     play_worlds,
@@ -81,7 +81,7 @@ def test_an_agent_that_solves_a_world_is_counted_with_its_steps_as_in_a_game_of_
 
 def test_worlds_do_not_depend_on_how_many_are_played_at_once(monkeypatch):
     many = sorted(outcomes(always(RIGHT)), key=lambda outcome: outcome.seed)
-    monkeypatch.setattr("neurozoo.environments.river_robustness.AT_ONCE", 4)
+    monkeypatch.setattr("neurozoo.rollouts.river_robustness.AT_ONCE", 4)
     assert sorted(outcomes(always(RIGHT)), key=lambda outcome: outcome.seed) == many
 
 
