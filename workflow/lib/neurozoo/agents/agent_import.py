@@ -14,17 +14,10 @@ from neurozoo.genomes.reading import Format, is_text
 def import_agent(
     source: str | os.PathLike, *, noise: str | os.PathLike, format: Format = "auto", **choices: Unpack[ImportChoices]
 ) -> Path:
-    """Imports an agent as a run's folder.
+    """Imports an agent as a run's folder, and returns the folder.
 
-    Args:
-        source: A frozen graph (`.pb`, see `import_graph`), arrays of weights (`.npz`, see `import_weights`), or
-            anything that `import_genome` reads.
-        noise: The noise table; opened for genomes only.
-        format: As in `import_genome`; graphs and arrays ignore it.
-        **choices: See `ImportChoices`.
-
-    Returns:
-        The run's folder.
+    The source is a frozen graph (`.pb`, see `import_graph`), arrays of weights (`.npz`, see `import_weights`), or
+    anything that `import_genome` reads; only that needs `noise` and `format`.
 
     Raises:
         NeurozooError: The reader of its kind refuses the source.

@@ -17,6 +17,7 @@ from neurozoo.agents.frozen import RECORD_FILE, outdated
 from neurozoo.agents.genome_import import import_genome
 from neurozoo.agents.imported_run import check_same_agent
 from neurozoo.agents.playable_agent import IMPORTED
+from neurozoo.agents.zoo_listing import score_text
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.files import PLAIN_NAME, copy_file, sha256_of
 from neurozoo.files.yaml import read_yaml
@@ -176,9 +177,10 @@ def check_file(path: Path, sha256: str) -> None:
 def _copied(path: Path, agent: BundledAgent, folder: Path) -> Path:
     """Makes the folder of a run from its checkpoint."""
     checkpoint = read_checkpoint(path)
-    found = "/".join((checkpoint.algo, checkpoint.game, checkpoint.model, str(checkpoint.run)))
-    if found != agent.title:
-        raise NeurozooError(f"{path} should hold {agent.title}, but holds {found}. Correct the entry of the index.")
+    if checkpoint.title != agent.title:
+        raise NeurozooError(
+            f"{path} should hold {agent.title}, but holds {checkpoint.title}. Correct the entry of the index."
+        )
     try:
         check_same_agent(folder, checkpoint)
     except NeurozooError as error:
@@ -203,7 +205,7 @@ def as_table(agents: Mapping[str, BundledAgent], index: str | os.PathLike) -> st
         score, path = agent.score, Path(index).parent / agent.file
         size = f"{path.stat().st_size:,}" if path.exists() else "missing"
         runs = str(agent.runs.count) if agent.runs else "1"
-        row = (name, agent.title, _number(score.mean), _interval(score), str(score.count), runs, size, agent.licence)
+        row = (name, agent.title, score_text(score.mean), _interval(score), str(score.count), runs, size, agent.licence)
         rows.append((*row, agent.sha256[:16]))
     lines = [*aligned(rows, right=RIGHT), "", "Made with:"]
     lines += [f"  {line}" for line in aligned([(n, a.command) for n, a in agents.items()], right=())]
@@ -219,25 +221,21 @@ def as_table(agents: Mapping[str, BundledAgent], index: str | os.PathLike) -> st
 def as_text(name: str, agent: BundledAgent) -> str:
     """Describes an agent of the index."""
     score, runs = agent.score, agent.runs
-    alike = f"{_number(runs.mean)} {_interval(runs)}, the mean of the last tests of {runs.count} runs" if runs else ""
     lines = [
         ("agent", agent.title),
         ("file", agent.file),
         ("sha256", agent.sha256),
         ("licence", agent.licence),
         ("made with", agent.command),
-        ("score", " ".join(filter(None, (_number(score.mean), _interval(score), f"in {score.count} episodes")))),
+        ("score", " ".join(filter(None, (score_text(score.mean), _interval(score), f"in {score.count} episodes")))),
         ("", score.note),
         ("measured", agent.evaluation),
-        ("alike", alike),
-        ("", runs.note if runs else ""),
     ]
+    if runs:
+        alike = f"{score_text(runs.mean)} {_interval(runs)}, the mean of the last tests of {runs.count} runs"
+        lines += [("alike", alike), ("", runs.note)]
     return "\n".join([name, *(f"  {head:10}  {text}" for head, text in lines if text)])
 
 
-def _number(value: float) -> str:
-    return f"{value:,.2f}".rstrip("0").rstrip(".")
-
-
 def _interval(score: Measured) -> str:
-    return "" if score.low is None or score.high is None else f"[{_number(score.low)}, {_number(score.high)}]"
+    return "" if score.low is None or score.high is None else f"[{score_text(score.low)}, {score_text(score.high)}]"

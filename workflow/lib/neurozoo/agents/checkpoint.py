@@ -25,31 +25,26 @@ from neurozoo.records.run_result import FILES
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Weights, and the game, network and protocol that they belong to.
+    """Weights, and the game, network and protocol that they belong to."""
 
-    Attributes:
-        theta: float32, shape (parameters,).
-        algo: Algorithm such as `ga`.
-        game: Game id.
-        model: Network name.
-        run: Number of the run.
-        protocol: How its episodes are played.
-        num_actions: Number of outputs of the network.
-        reference: Reference observations of virtual batch norm: float32, shape (batch, height, width, channels);
-            None for networks without it.
-        action_rule: How outputs become actions: `greedy`, or `sampled` from their softmax. Continuous outputs are the
-            actions, whatever it says.
-    """
-
-    theta: np.ndarray
-    algo: str
-    game: str
-    model: str
-    run: int
-    protocol: Protocol
-    num_actions: int
+    theta: np.ndarray  # float32, shape (parameters,)
+    algo: str  # algorithm such as `ga`
+    game: str  # game id
+    model: str  # network name
+    run: int  # number of the run
+    protocol: Protocol  # how its episodes are played
+    num_actions: int  # number of outputs of the network
+    # Reference observations of virtual batch norm: float32, shape (batch, height, width, channels); None for networks
+    # without it
     reference: np.ndarray | None = None
+    # How outputs become actions: `greedy`, or `sampled` from their softmax. Continuous outputs are the actions,
+    # whatever it says.
     action_rule: str = "greedy"
+
+    @property
+    def title(self) -> str:
+        """The run, such as `ga/frostbite/large/1`."""
+        return f"{self.algo}/{self.game}/{self.model}/{self.run}"
 
     @property
     def layout(self) -> AnyLayout:
@@ -60,12 +55,7 @@ class Checkpoint:
 def write_checkpoint(path: str | os.PathLike, checkpoint: Checkpoint, *, facts: Mapping | None = None) -> None:
     """Writes a checkpoint as arrays (`theta`, `reference`) and JSON text, which also has a hash of its network.
 
-    Equal checkpoints give equal bytes.
-
-    Args:
-        path: The file. It appears complete or not at all.
-        checkpoint: What to write.
-        facts: The content of `genome.json`, for a checkpoint without one beside it; stored as JSON text in `facts`.
+    Equal checkpoints give equal bytes. `facts` is the content of `genome.json`, for a checkpoint without one beside it.
 
     Raises:
         NeurozooError: The disk is full.

@@ -37,10 +37,7 @@ if TYPE_CHECKING:
 def export_zoo(agents: Iterable[ZooAgent], root: str | os.PathLike) -> list[Path]:
     """Writes agents under the Atari Zoo's names; files of other agents in `root` stay.
 
-    Args:
-        agents: The agents. The zoo's names do not contain the network, so each algorithm, game and run may have only
-            one network.
-        root: The folder of the zoo.
+    The zoo's names do not contain the network, so each algorithm, game and run may have only one network.
 
     Returns:
         All files, in order.
@@ -181,13 +178,9 @@ def export_weights(
 ) -> dict[str, tuple]:
     """Writes an agent's weights as plain arrays, for programs that know nothing of genomes.
 
-    Args:
-        source: As in `read_agent`; of the folder of a run, its `checkpoint.npz` if it has one.
-        output: The `.npz` to write: `conv1/w` of shape (height, width, in, out), `conv1/b`, ... in the order of the
-            layers, and `reference` for virtual batch norm. They can be opened without pickle.
-        noise: The noise table; opened only if the weights have to be decoded.
-        game: As in `read_genome`.
-        model: As in `read_genome`.
+    The source is as in `read_agent`; of the folder of a run, its `checkpoint.npz` if it has one. The `.npz` has
+    `conv1/w` of shape (height, width, in, out), `conv1/b`, ... in the order of the layers, and `reference` for virtual
+    batch norm. They can be opened without pickle. Only weights that have to be decoded need the noise table.
 
     Returns:
         The arrays' shapes by name.

@@ -12,8 +12,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from neurozoo import __version__
 from neurozoo.agents.checkpoint import Checkpoint, check_finite, read_checkpoint, read_facts
 from neurozoo.agents.freeze_keras import (
@@ -203,11 +201,11 @@ def freeze(
         `steps` that were compared, and `ties` among them in which a form took the other of two equal actions.
 
     Raises:
-        NeurozooError: The weights do not fit the network or are not finite, a form acts differently from the trace,
-            or the folder holds other files or cannot be written. In all these cases nothing is written.
+        NeurozooError: The weights are not finite, a form acts differently from the trace, or the folder holds other
+            files or cannot be written. In all these cases nothing is written.
     """
-    layout = checkpoint.layout
-    theta = _checked_theta(checkpoint, layout)
+    layout, theta = checkpoint.layout, checkpoint.theta
+    check_finite(theta, layout)
     record = {**_describe(checkpoint, layout, scores), "generation": None, "tag": None, "snapshot": None, **moment}
     with folder_written_whole(folder, parts=_PARTS) as new:
         if isinstance(layout, KerasLayout):
@@ -250,17 +248,6 @@ def _save_served(model: "keras.Model", signatures: dict, path: Path) -> None:
         tf.saved_model.save(served, str(path), signatures=signatures)
     except tf.errors.ResourceExhaustedError as error:  # the disk is full
         raise OSError(errno.ENOSPC, error.message) from error
-
-
-def _checked_theta(checkpoint: Checkpoint, layout: AnyLayout) -> np.ndarray:
-    theta = np.asarray(checkpoint.theta, np.float32)
-    if theta.shape != (layout.parameter_count,):
-        raise NeurozooError(
-            f"The network {layout.network.name!r} with {layout.num_actions} actions has {layout.parameter_count:,} "
-            f"parameters, but the checkpoint holds {theta.size:,}. Is it the checkpoint of another network or game?"
-        )
-    check_finite(theta, layout)
-    return theta
 
 
 def _describe(checkpoint: Checkpoint, layout: AnyLayout, scores: Mapping) -> dict:

@@ -20,15 +20,10 @@ CLOSE = 1e-4  # largest error of an output, as a fraction of the episode's large
 
 
 class PolicyTrace(NamedTuple):
-    """What a trained agent saw, remembered and said in an episode.
+    """What a trained agent saw, remembered and said in an episode."""
 
-    Attributes:
-        inputs: The network's inputs of all steps, in its order: (steps, ...) each.
-        outputs: Its outputs: logits or action values, baseline and new memory, (steps, ...) each.
-    """
-
-    inputs: list[np.ndarray]
-    outputs: list[np.ndarray]
+    inputs: list[np.ndarray]  # the network's inputs of all steps, in its order: (steps, ...) each
+    outputs: list[np.ndarray]  # its outputs: logits or action values, baseline and new memory, (steps, ...) each
 
 
 def describe_history(layout: KerasLayout) -> dict[str, Any]:

@@ -41,63 +41,36 @@ LONGEST_LINE = 300  # characters of what a library says
 
 @dataclass(frozen=True)
 class LayerRecord:
-    """A layer of a frozen model, with its name in every form.
+    """A layer of a frozen model, with its name in every form."""
 
-    Attributes:
-        name: Short name such as `conv1`.
-        kind: `conv`, `recurrent_conv`, `residual` (a section), `dense`, `lstm`, or a layer of `networks.modular`.
-        shape: Activation of one observation: (height, width, channels) or (units,).
-        activation: `relu` or `linear`.
-        cycles: Repetitions of a `recurrent_conv` or a `landscape`; 1 for the others.
-        keras_layer: Layer of `model.keras` whose output is the activation.
-        node: Node of `model.pb` with the activation; empty if there is no such file.
-        weight_node: Node of `model.pb` with the weights, which have a leading policy axis of length 1; or empty.
-    """
-
-    name: str
-    kind: str
-    shape: tuple[int, ...]
-    activation: str
-    cycles: int
-    keras_layer: str
-    node: str
-    weight_node: str
+    name: str  # short name such as `conv1`
+    kind: str  # `conv`, `recurrent_conv`, `residual` (a section), `dense`, `lstm`, or a layer of `networks.modular`
+    shape: tuple[int, ...]  # activation of one observation: (height, width, channels) or (units,)
+    activation: str  # `relu` or `linear`
+    cycles: int  # repetitions of a `recurrent_conv` or a `landscape`; 1 for the others
+    keras_layer: str  # layer of `model.keras` whose output is the activation
+    node: str  # node of `model.pb` with the activation; empty if there is no such file
+    weight_node: str  # node of `model.pb` with the weights, which have a leading policy axis of length 1; or empty
 
 
 @dataclass(frozen=True)
 class FrozenModel:
-    """The content of a `model.json`.
+    """The content of a `model.json`."""
 
-    Attributes:
-        folder: The folder of the model.
-        game: Game id such as `frostbite`.
-        model: Network name such as `large`.
-        algo: Algorithm such as `ga`; also the scope of the nodes in `model.pb`.
-        run: Number of the run; 0 if unknown.
-        protocol: How the agent's episodes are played.
-        actions: Action names in the order of the outputs.
-        layers: All layers, from the first to the outputs.
-        generation: Generation of the run that it is from; None for the run's result.
-        tag: Tag at which it was the run's best agent, such as `400M`; None for the run's result.
-        snapshot: Frames after which the snapshot was taken that it is; None for the run's result.
-        action_rule: How outputs become actions: `greedy`, `sampled` or `continuous`.
-        has_history: Whether the network also sees the action and reward before, and has a baseline.
-        state_shapes: Shapes of what the network remembers; () for a network without memory.
-    """
-
-    folder: Path
-    game: str
-    model: str
-    algo: str
-    run: int
-    protocol: Protocol
-    actions: tuple[str, ...]
-    layers: tuple[LayerRecord, ...]
-    generation: int | None = None
-    tag: str | None = None
-    snapshot: int | None = None
-    action_rule: str = "greedy"
-    has_history: bool = False
+    folder: Path  # the folder of the model
+    game: str  # game id such as `frostbite`
+    model: str  # network name such as `large`
+    algo: str  # algorithm such as `ga`; also the scope of the nodes in `model.pb`
+    run: int  # number of the run; 0 if unknown
+    protocol: Protocol  # how the agent's episodes are played
+    actions: tuple[str, ...]  # action names in the order of the outputs
+    layers: tuple[LayerRecord, ...]  # all layers, from the first to the outputs
+    generation: int | None = None  # generation of the run that it is from; None for the run's result
+    tag: str | None = None  # tag at which it was the run's best agent, such as `400M`; None for the run's result
+    snapshot: int | None = None  # frames after which the snapshot was taken that it is; None for the run's result
+    action_rule: str = "greedy"  # how outputs become actions: `greedy`, `sampled` or `continuous`
+    has_history: bool = False  # whether the network also sees the action and reward before, and has a baseline
+    # Shapes of what the network remembers; () for a network without memory
     state_shapes: tuple[tuple[int, ...], ...] = ()
 
     @property

@@ -20,12 +20,7 @@ CLOSE = 1e-4  # largest error of a continuous output, as a fraction of the episo
 
 
 def check_same_actions(folder: str | os.PathLike, trace: Trace) -> dict[str, int]:
-    """Checks that all three forms of a frozen model act as in a recorded episode.
-
-    Args:
-        folder: The frozen model.
-        trace: The episode: `planes` (steps, height, width, channels) float32, without the last axis if there is one
-            channel; `actions` (steps,); `logits` (steps, outputs).
+    """Checks that all three forms of the frozen model in a folder act as in a recorded episode.
 
     Returns:
         `steps` that were compared, and `ties`: steps in which a form took the other of two equally good actions.
@@ -80,15 +75,10 @@ def _ties(logits: np.ndarray) -> np.ndarray:
 
 
 def stacked(planes: np.ndarray, chunk: int, shape: ObservationShape) -> Iterator[np.ndarray]:
-    """Stacks an episode's planes to observations, a batch at a time.
-
-    Args:
-        planes: Shape (steps, height, width, channels) or (steps, height, width): the newest plane of each step.
-        chunk: Observations per batch.
-        shape: Says how many planes an observation has, and what stands before an episode's first plane.
+    """Stacks the planes of an episode's steps, (steps, height, width, channels) or without the last axis.
 
     Yields:
-        Shape (batch, height, width, channels * stack): the last planes of each step, oldest first.
+        Observations, at most `chunk` at a time: shape (batch, height, width, channels * stack), oldest plane first.
     """
     planes, stack = planes if planes.ndim == 4 else planes[..., np.newaxis], shape.stack
     before = planes[:1] if shape.repeats_first else np.zeros((1, *planes.shape[1:]), np.float32)

@@ -30,17 +30,11 @@ GENERATIONS = "generations"  # folder in a run's folder, for what is made from t
 
 @dataclass(frozen=True)
 class GenerationElite:
-    """The report of one generation.
+    """The report of one generation."""
 
-    Attributes:
-        generation: Number of the generation, from 1.
-        genome: Genome of its elite.
-        scores: The scores that `genome.json` has for a run's result, as far as the log has them.
-    """
-
-    generation: int
-    genome: Genome
-    scores: dict[str, float]
+    generation: int  # number of the generation, from 1
+    genome: Genome  # genome of its elite
+    scores: dict[str, float]  # the scores that `genome.json` has for a run's result, as far as the log has them
 
     @property
     def score(self) -> float | None:
@@ -56,12 +50,9 @@ def generation_folder(run_dir: str | os.PathLike, generation: int) -> Path:
 def read_reports(run_dir: str | os.PathLike, *, genomes_of: Container[int] = ()) -> dict[int, dict]:
     """Reads how good a run was after each generation; a run in progress has those written so far.
 
-    Args:
-        run_dir: The run's folder.
-        genomes_of: The generations whose genomes are wanted; those of all would fill the memory.
-
     Returns:
-        By generation: frames, seconds and scores of its report, `HAS_GENOME`, and `ELITE_GENOME` if it is wanted.
+        By generation: frames, seconds and scores of its report, `HAS_GENOME`, and for those of `genomes_of` also
+        `ELITE_GENOME`; the genomes of all would fill the memory.
 
     Raises:
         NeurozooError: The log is missing, holds no finished report, or is damaged before its last line.

@@ -7,15 +7,9 @@ import os
 from pathlib import Path
 from typing import Any, Unpack
 
-from neurozoo.agents.checkpoint import check_reference
-from neurozoo.agents.imported_run import (
-    ImportChoices,
-    choose_folder,
-    imported_checkpoint,
-    imported_protocol,
-    write_imported,
-)
-from neurozoo.agents.playable_agent import weights_of_seeds
+from neurozoo.agents.checkpoint import Checkpoint, check_reference
+from neurozoo.agents.imported_run import ImportChoices, choose_folder, write_imported
+from neurozoo.agents.playable_agent import IMPORTED, chosen_protocol, weights_of_seeds
 from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.protocols import Protocol, output_names
 from neurozoo.errors import NeurozooError
@@ -33,13 +27,7 @@ def import_genome(
     format: Format = "auto",
     **choices: Unpack[ImportChoices],
 ) -> Path:
-    """Imports a published genome as a run's folder.
-
-    Args:
-        source: As in `read_genome`.
-        noise: The noise table; not opened for seeds.
-        format: As in `read_genome`.
-        **choices: See `ImportChoices`.
+    """Imports a published genome as a run's folder. Source and format are as in `read_genome`; seeds need no noise.
 
     Returns:
         The folder, with `config.yaml`, `genome.json` and `checkpoint.npz`.
@@ -55,7 +43,7 @@ def import_genome(
     with naming_source(source):
         record = read_genome(source, game=game, model=model, format=format)
         _check_same(record, game=game, model=model)
-        played = imported_protocol(record, choices)
+        played = chosen_protocol(record, choices)
         layout = layout_of(record.game, record.model, played)
         _check_fit(record, played, layout)
         if record.seeds is not None:
@@ -65,7 +53,7 @@ def import_genome(
             theta = decode(record.genome, noise=open_noise_table(noise), layout=layout)
         check_reference(None, layout, source="The genome")
 
-    checkpoint = imported_checkpoint(theta, layout, game=record.game, run=run, protocol=played)
+    checkpoint = Checkpoint(theta, IMPORTED, record.game, record.model, run, played, layout.num_actions)
     folder = choose_folder(checkpoint, choices)
     solution: dict[str, Any] = {"genome": None if record.genome is None else record.genome.to_json()}
     if record.seeds is not None:

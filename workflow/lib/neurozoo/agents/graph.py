@@ -46,12 +46,7 @@ def build_graph(
 ) -> "tf.compat.v1.GraphDef":
     """Builds the network as a graph whose weights are constants, so that a single file holds the whole agent.
 
-    Args:
-        layout: The network's layers and shapes.
-        theta: float32, shape (parameters,).
-        scope: First part of the node names, which is the algorithm's name.
-        reference: Reference observations of virtual batch norm: float32, shape (batch, height, width, channels);
-            None for networks without it.
+    Weights and `reference` are those of a `Checkpoint`; the scope is the algorithm's name.
 
     Returns:
         The graph, from `X_t`, float32, (batch, height, width, channels), to `<scope>/out/signal`, (batch, actions).

@@ -13,7 +13,8 @@ from neurozoo.agents.checkpoint import Checkpoint
 from neurozoo.agents.freeze import freeze
 from neurozoo.agents.frozen_check import stacked
 from neurozoo.agents.graph_reader import GraphReader, ReadLayer, read_graph
-from neurozoo.agents.imported_run import ImportChoices, choose_folder, imported_checkpoint, write_imported
+from neurozoo.agents.imported_run import ImportChoices, choose_folder, write_imported
+from neurozoo.agents.playable_agent import IMPORTED
 from neurozoo.agents.zoo_names import game_of
 from neurozoo.environments import make_world
 from neurozoo.environments.game_networks import layout_of
@@ -32,23 +33,14 @@ CLOSE = 1e-4  # largest error of an output, as a fraction of the episode's large
 
 @dataclass(frozen=True)
 class Form:
-    """A family of graphs: the names of its nodes, and how its agents play.
+    """A family of graphs: the names of its nodes, and how its agents play."""
 
-    Attributes:
-        name: Name of the family.
-        input_node: Node that takes the observations.
-        output_node: Regular expression for the node with the outputs.
-        scale: Largest number of an observation; ours go from 0 to 1.
-        protocol: Name of the protocol; None for the game's default.
-        action_set: `minimal`, or None for the protocol's default.
-    """
-
-    name: str
-    input_node: str
-    output_node: str
-    scale: float = 1.0
-    protocol: str | None = None
-    action_set: str | None = None
+    name: str  # name of the family
+    input_node: str  # node that takes the observations
+    output_node: str  # regular expression for the node with the outputs
+    scale: float = 1.0  # largest number of an observation; ours go from 0 to 1
+    protocol: str | None = None  # name of the protocol; None for the game's default
+    action_set: str | None = None  # `minimal`, or None for the protocol's default
 
 
 # Sources: Such et al. 2018, arXiv:1812.07069, and its model files; the Deep Neuroevolution Toolbox, which froze its
@@ -97,7 +89,7 @@ def import_graph(source: str | os.PathLike, **choices: Unpack[ImportChoices]) ->
 
         named = re.fullmatch(r"model([1-9]\d*)(_.*)?\.pb", path.name)
         run = choices.get("run") or (int(named[1]) if named else 1)
-        checkpoint = imported_checkpoint(theta, layout, game=game, run=run, protocol=protocol)
+        checkpoint = Checkpoint(theta, IMPORTED, game, layout.network.name, run, protocol, layout.num_actions)
         _check_same_outputs(checkpoint, trace, path)
         folder = choose_folder(checkpoint, choices)
         freeze(checkpoint, folder / "frozen", trace=trace)  # first, because it may refuse

@@ -39,23 +39,14 @@ _HARMLESS = {
 
 @dataclass
 class ReadLayer:
-    """A layer that was read from a graph.
+    """A layer that was read from a graph."""
 
-    Attributes:
-        kind: `conv` or `dense`.
-        weights: float32, shape (kernel, kernel, in, out) or (in, out).
-        bias: float32, shape (out,).
-        stride: Stride of a convolution.
-        padding: Padding of a convolution: `same` or `valid`.
-        activation: `relu`, `tanh` or `linear`.
-    """
-
-    kind: str
-    weights: np.ndarray
-    bias: np.ndarray
-    stride: int = 1
-    padding: str = "same"
-    activation: str = "linear"
+    kind: str  # `conv` or `dense`
+    weights: np.ndarray  # float32, shape (kernel, kernel, in, out) or (in, out)
+    bias: np.ndarray  # float32, shape (out,)
+    stride: int = 1  # stride of a convolution
+    padding: str = "same"  # padding of a convolution: `same` or `valid`
+    activation: str = "linear"  # `relu`, `tanh` or `linear`
 
     def __str__(self) -> str:
         shape = " x ".join(map(str, self.weights.shape))
@@ -89,13 +80,7 @@ def read_graph(path: str | os.PathLike) -> "tf.compat.v1.GraphDef":
 
 
 class GraphReader:
-    """The part of a graph between its input and its output node.
-
-    Args:
-        definition: The graph.
-        input_node: Node that takes the observations.
-        output_node: Node with the outputs.
-        source: Name of the graph in error messages.
+    """The part of a graph between its input and its output node; messages call it `source`.
 
     Raises:
         NeurozooError: A node is missing, or the graph has an operation that such a network does not need.
@@ -154,8 +139,7 @@ class GraphReader:
     def layers(self, *, scale: float = 1.0) -> list[ReadLayer]:
         """Returns the layers from the first to the outputs.
 
-        Args:
-            scale: Factor of the observations before the graph; it becomes part of the first layer's weights.
+        `scale` is the factor of the observations before the graph; it becomes part of the first layer's weights.
 
         Raises:
             NeurozooError: The graph is not a plain chain of layers.
@@ -205,11 +189,11 @@ class GraphReader:
             node = self._nodes[name]
             inputs = data_inputs(node)
             if node.op in _KEEP | set(_ACTIVATIONS) | {"ExtractImagePatches"}:
-                if not inputs or not self._depends(inputs[0]):
+                if not inputs or inputs[0] not in self._values.dependent:
                     raise self._no_chain(node, "no data as its first operand")
                 data, operand = inputs[0], None
             else:
-                dependent = [each for each in inputs if self._depends(each)]
+                dependent = [each for each in inputs if each in self._values.dependent]
                 if len(dependent) != 1 or len(inputs) != 2:
                     raise self._no_chain(node, f"{len(dependent)} data paths that meet")
                 data, operand = dependent[0], next(each for each in inputs if each != dependent[0])
@@ -221,10 +205,6 @@ class GraphReader:
         values = self._values.constants([operand for _, operand in path if operand])
         for node, operand in path:
             yield node, np.asarray(values[operand], np.float32) if operand else None
-
-    def _depends(self, name: str) -> bool:
-        """Checks whether a node depends on the input."""
-        return name in self._values.dependent
 
     def _ancestors(self, name: str) -> set[str]:
         """Returns the names of a node and of all nodes that it depends on."""

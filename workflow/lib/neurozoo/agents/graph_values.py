@@ -145,13 +145,8 @@ class GraphValues:
 
 
 def data_inputs(node) -> list[str]:
-    """Returns the names of the nodes that a node takes values from."""
-    return [name_of(each) for each in node.input if not each.startswith("^")]
-
-
-def name_of(tensor: str) -> str:
-    """Returns the name of the node that a tensor such as `x:0` comes from."""
-    return tensor.removeprefix("^").partition(":")[0]
+    """Returns the names of the nodes that a node takes values from: `x` of the tensor `x:0`."""
+    return [each.partition(":")[0] for each in node.input if not each.startswith("^")]
 
 
 # ---- operations: functions of the values, the node and its inputs

@@ -11,69 +11,30 @@ import numpy as np
 import yaml
 
 from neurozoo.agents.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from neurozoo.agents.playable_agent import IMPORTED, chosen_protocol
-from neurozoo.environments.game_networks import AnyLayout
-from neurozoo.environments.protocols import Protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_json, write_text
-from neurozoo.genomes.reading import GenomeRecord
 from neurozoo.provenance import provenance
 from neurozoo.records.format import FORMAT, KEY
 from neurozoo.records.run_result import write_run_result
 
 
 class ImportChoices(TypedDict, total=False):
-    """What a user may say about an agent to import.
+    """What a user may say about an agent to import."""
 
-    Attributes:
-        game: Game id; if left out, the source has to name it.
-        model: Network, by our name or the published one; if left out, the source has to name it.
-        run: Number of the run.
-        protocol: Protocol name; if left out, that of the source, or else the network's or game's default.
-        action_set: As in `protocol_of`.
-        observation: As in `protocol_of`.
-        start_state: As in `protocol_of`.
-        runs: Folder of all runs.
-        run_dir: Folder of this run; if left out, `runs`/imported/GAME/MODEL/RUN.
-    """
-
-    game: str | None
-    model: str | None
-    run: int
-    protocol: str | None
-    action_set: str | None
-    observation: str | None
-    start_state: str | None
-    runs: str | os.PathLike
-    run_dir: str | os.PathLike | None
-
-
-def imported_protocol(record: GenomeRecord, choices: ImportChoices) -> Protocol:
-    """Returns the protocol that a user has chosen for an agent, or else that of its record, or a default."""
-    names = ("action_set", "observation", "start_state")
-    return chosen_protocol(record, choices.get("protocol"), {name: choices.get(name) for name in names})
-
-
-def imported_checkpoint(
-    theta: np.ndarray,
-    layout: AnyLayout,
-    *,
-    game: str,
-    run: int,
-    protocol: Protocol,
-    reference: np.ndarray | None = None,
-    action_rule: str = "greedy",
-) -> Checkpoint:
-    """Returns the checkpoint of an imported agent; the arguments are those of `Checkpoint`."""
-    return Checkpoint(
-        theta, IMPORTED, game, layout.network.name, run, protocol, layout.num_actions, reference, action_rule
-    )
+    game: str | None  # game id; if left out, the source has to name it
+    model: str | None  # network, by our name or the published one; if left out, the source has to name it
+    run: int  # number of the run
+    protocol: str | None  # protocol name; if left out, that of the source, or else the network's or game's default
+    action_set: str | None  # as in `protocol_of`
+    observation: str | None  # as in `protocol_of`
+    start_state: str | None  # as in `protocol_of`
+    runs: str | os.PathLike  # folder of all runs
+    run_dir: str | os.PathLike | None  # folder of this run; if left out, `runs`/imported/GAME/MODEL/RUN
 
 
 def choose_folder(checkpoint: Checkpoint, choices: ImportChoices) -> Path:
     """Returns the folder for an imported agent, after `check_same_agent`."""
-    names = (checkpoint.algo, checkpoint.game, checkpoint.model, str(checkpoint.run))
-    folder = Path(choices.get("run_dir") or Path(choices.get("runs", "results/runs"), *names))
+    folder = Path(choices.get("run_dir") or Path(choices.get("runs", "results/runs"), checkpoint.title))
     check_same_agent(folder, checkpoint)
     return folder
 
@@ -124,7 +85,6 @@ def check_same_agent(folder: Path, checkpoint: Checkpoint) -> None:
 
 
 def _described(checkpoint: Checkpoint) -> str:
-    names = (checkpoint.algo, checkpoint.game, checkpoint.model, str(checkpoint.run))
     played = " ".join(filter(None, checkpoint.protocol.facts.values()))
     digest = hashlib.sha256(np.ascontiguousarray(checkpoint.theta).data).hexdigest()
-    return f"{'/'.join(names)} ({played}; SHA-256 of the weights {digest[:16]})"
+    return f"{checkpoint.title} ({played}; SHA-256 of the weights {digest[:16]})"

@@ -27,27 +27,16 @@ REPLICATIONS = 10_000  # of the bootstrap
 
 @dataclass(frozen=True)
 class MazeScore:
-    """How an agent does in random mazes with one probability of a wall.
+    """How an agent does in random mazes with one probability of a wall."""
 
-    Attributes:
-        walls: The probability.
-        mazes: Number of mazes.
-        optimal_length: Mean length of the shortest way, in cells.
-        solved: Mean share of solved episodes.
-        solved_low: Lower end of its 95 % bootstrap interval over mazes.
-        solved_high: Upper end.
-        length: Mean length of an episode in steps; a failure counts as 648.
-        wanted: The solved rate that an agent should reach; None for other probabilities than `WALLS`.
-    """
-
-    walls: float
-    mazes: int
-    optimal_length: float
-    solved: float
-    solved_low: float
-    solved_high: float
-    length: float
-    wanted: float | None
+    walls: float  # the probability
+    mazes: int  # number of mazes
+    optimal_length: float  # mean length of the shortest way, in cells
+    solved: float  # mean share of solved episodes
+    solved_low: float  # lower end of its 95 % bootstrap interval over mazes
+    solved_high: float  # upper end
+    length: float  # mean length of an episode in steps; a failure counts as 648
+    wanted: float | None  # the solved rate that an agent should reach; None for other probabilities than `WALLS`
 
     @property
     def is_enough(self) -> bool | None:

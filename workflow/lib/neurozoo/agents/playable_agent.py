@@ -25,35 +25,22 @@ IMPORTED = "imported"  # the folder of imported runs, beside those of the algori
 
 @dataclass(frozen=True)
 class PlayableAgent:
-    """Everything that is needed to play an agent's episodes, wherever its weights come from.
+    """Everything that is needed to play an agent's episodes, wherever its weights come from."""
 
-    Attributes:
-        genome: A recipe for weights, or the weights themselves.
-        game: Game id.
-        model: Network name.
-        protocol: How its episodes are played.
-        reference: Reference observations of virtual batch norm; None for networks without it.
-        is_protocol_known: Whether the agent's file says the protocol; if not, it is the default of network or game.
-    """
-
-    genome: Genome
-    game: str
-    model: str
-    protocol: Protocol
-    reference: np.ndarray | None = None
+    genome: Genome  # a recipe for weights, or the weights themselves
+    game: str  # game id
+    model: str  # network name
+    protocol: Protocol  # how its episodes are played
+    reference: np.ndarray | None = None  # reference observations of virtual batch norm; None for networks without it
+    # Whether the agent's file says the protocol; if not, it is the default of network or game
     is_protocol_known: bool = True
 
 
 def read_agent(source: str | os.PathLike, *, game: str | None = None, model: str | None = None) -> PlayableAgent:
-    """Reads an agent: a genome from anywhere, or weights.
+    """Reads an agent: a genome from anywhere, or weights. The arguments are those of `read_genome`.
 
-    Without a genome, the `checkpoint.npz` beside a `genome.json` supplies the weights. Networks with virtual batch norm
-    also take their reference observations from it.
-
-    Args:
-        source: As in `read_genome`, or a `checkpoint.npz`.
-        game: As in `read_genome`.
-        model: As in `read_genome`.
+    A source may also be a `checkpoint.npz`. Without a genome, the one beside a `genome.json` supplies the weights.
+    Networks with virtual batch norm also take their reference observations from it.
 
     Raises:
         NeurozooError: A file is missing or damaged.
@@ -72,7 +59,7 @@ def read_agent(source: str | os.PathLike, *, game: str | None = None, model: str
 
 
 def _agent_of_genome(record: GenomeRecord, *, folder: Path | None) -> PlayableAgent:
-    protocol = chosen_protocol(record, None, {})
+    protocol = chosen_protocol(record, {})
     layout = layout_of(record.game, record.model, protocol)
     genome = record.genome if not layout.needs_reference else None
     if genome is None and record.seeds is not None:
@@ -125,7 +112,8 @@ def play_as(
     if own is not None and agent.is_protocol_known and protocol not in (None, own.name):
         kept = {name: getattr(own, name) or None for name in ("action_set", "observation")}
         choices = kept | {name: value for name, value in choices.items() if value is not None}
-    played = chosen_protocol(GenomeRecord(agent.genome, game, agent.model, protocol=own), protocol, choices)
+    choices = {**choices, "protocol": protocol}
+    played = chosen_protocol(GenomeRecord(agent.genome, game, agent.model, protocol=own), choices)
     initial = agent.genome.initial
     needed = layout_of(game, agent.model, played).parameter_count
     if isinstance(initial, Weights):
@@ -163,13 +151,17 @@ def weights_of_seeds(record: GenomeRecord, layout: Layout) -> np.ndarray:
     return theta
 
 
-def chosen_protocol(record: GenomeRecord, name: str | None, choices: Mapping[str, Any]) -> Protocol:
-    """Picks the protocol: the requested one, else the one in the agent's file, else the network's or game's default."""
+def chosen_protocol(record: GenomeRecord, choices: Mapping[str, Any]) -> Protocol:
+    """Picks the protocol: the requested one, else the one in the agent's file, else the network's or game's default.
+
+    `choices` may have `protocol`, and `action_set`, `observation` and `start_state` as in `protocol_of`.
+    """
+    names, name = ("action_set", "observation", "start_state"), choices.get("protocol")
+    given: dict[str, Any] = {key: choices[key] for key in names if choices.get(key) is not None}
     if record.protocol is not None and name in (None, record.protocol.name):
-        given: dict[str, Any] = {key: value for key, value in choices.items() if value is not None}
-        kept = {key: getattr(record.protocol, key) or None for key in ("action_set", "observation", "start_state")}
+        kept = {key: getattr(record.protocol, key) or None for key in names}
         protocol_of(record.game, record.protocol.name, **kept | given)  # refuses what does not fit
         return replace(record.protocol, **given)  # keeps the random starts of its settings
     if name is None and record.seeds is not None:
         name = CSHENTON_PROTOCOL
-    return protocol_of(record.game, name, **choices)
+    return protocol_of(record.game, name, **given)

@@ -15,18 +15,12 @@ State = tuple[np.ndarray, ...]  # what a network remembers: (batch, ...) each; (
 
 
 class PolicyInputs(NamedTuple):
-    """What a policy knows at a step.
+    """What a policy knows at a step."""
 
-    Attributes:
-        observation: Shape (batch, *observation).
-        previous_action: int64, shape (batch,): the action before; 0 at an episode's first step.
-        previous_reward: float32, shape (batch,): the reward of that action; 0 at an episode's first step.
-        is_first: bool, shape (batch,): whether an episode begins. The memory of these environments is cleared.
-    """
-
-    observation: np.ndarray
-    previous_action: np.ndarray
-    previous_reward: np.ndarray
+    observation: np.ndarray  # shape (batch, *observation)
+    previous_action: np.ndarray  # int64, shape (batch,): the action before; 0 at an episode's first step
+    previous_reward: np.ndarray  # float32, shape (batch,): the reward of that action; 0 at an episode's first step
+    # bool, shape (batch,): whether an episode begins. The memory of these environments is cleared.
     is_first: np.ndarray
 
     @classmethod
@@ -37,32 +31,23 @@ class PolicyInputs(NamedTuple):
 
 
 class NetworkOutputs(NamedTuple):
-    """What a network says at a step.
+    """What a network says at a step."""
 
-    Attributes:
-        preferences: float32, shape (batch, outputs): action values or logits, of which the largest is preferred; or the
-            continuous actions themselves.
-        representation: Activation of the second-to-last layer, shape (batch, ...); None if nobody asked for it.
-        baseline: float32, shape (batch,): the estimated value of the state; None for networks without such a head.
-    """
-
+    # float32, shape (batch, outputs): action values or logits, of which the largest is preferred; or the continuous
+    # actions themselves
     preferences: np.ndarray
+    # Activation of the second-to-last layer, shape (batch, ...); None if nobody asked for it
     representation: np.ndarray | None = None
+    # float32, shape (batch,): the estimated value of the state; None for networks without such a head
     baseline: np.ndarray | None = None
 
 
 class PolicyStep(NamedTuple):
-    """What a policy does at a step.
+    """What a policy does at a step."""
 
-    Attributes:
-        action: int64, shape (batch,); float32, shape (batch, outputs), if actions are continuous.
-        outputs: What the network said; None if the policy did not ask it.
-        state: The memory for the next step.
-    """
-
-    action: np.ndarray
-    outputs: NetworkOutputs | None
-    state: State
+    action: np.ndarray  # int64, shape (batch,); float32, shape (batch, outputs), if actions are continuous
+    outputs: NetworkOutputs | None  # what the network said; None if the policy did not ask it
+    state: State  # the memory for the next step
 
 
 Forward = Callable[[PolicyInputs, State], tuple[NetworkOutputs, State]]
@@ -96,9 +81,7 @@ class Policy(ABC):
 class NetworkPolicy(Policy):
     """Asks a network at each step. Subclasses say how its preferences become actions.
 
-    Args:
-        forward: The network: from inputs and memory to outputs and the new memory.
-        state_shapes: Shapes of the memory of one environment, such as `((256,), (256,))` for an LSTM.
+    The memory of one environment has `state_shapes`, such as `((256,), (256,))` for an LSTM.
     """
 
     def __init__(self, forward: Forward, *, state_shapes: Sequence[tuple[int, ...]] = ()):
@@ -156,17 +139,14 @@ ACTION_RULES: Mapping[str, type[NetworkPolicy]] = {"greedy": Greedy, "sampled": 
 
 
 class EpsilonGreedy(Policy):
-    """Plays a random action with a small probability, else what another policy plays.
+    """Plays a random action with a small probability, else what another policy plays, usually `Greedy`.
 
-    Args:
-        policy: The other policy, usually `Greedy`.
-        epsilon: Probability in each step and environment of an action drawn uniformly.
-        num_actions: Number of actions.
-        is_lazy: Does not ask the other policy when all actions of a step are random and it has no memory. Such a step
-            has no outputs.
+    A lazy one does not ask the other policy when all actions of a step are random and it has no memory. Such a step has
+    no outputs.
 
     Attributes:
-        epsilon: The probability; learners change it between steps.
+        epsilon: Probability in each step and environment of an action drawn uniformly; learners change it between
+            steps.
     """
 
     def __init__(self, policy: Policy, *, epsilon: float, num_actions: int, is_lazy: bool = False):

@@ -51,18 +51,10 @@ def score_agent(
     threads: int = 1,
     progress: Callable[[int, float], None] | None = None,
 ) -> list[ScoredEpisode]:
-    """Plays episodes of one agent.
+    """Plays episodes of one agent, `threads` at a time.
 
-    Args:
-        agent: The agent.
-        episodes: Number of episodes.
-        core: The native core.
-        noise: The noise table.
-        noops: No-op frames at the start of each episode; None draws them as the protocol says.
-        seed: Seed of all random draws.
-        max_frames: Longest episode; None for the protocol's limit.
-        threads: Number of episodes played in parallel.
-        progress: Called as episodes finish, with their number so far and their mean score.
+    Each begins with so many frames of `noops`, or as many as the protocol draws, and is cut off after `max_frames`, or
+    at the protocol's limit. `progress` is called as episodes finish, with their number so far and their mean score.
 
     Returns:
         One entry per episode, in order. The number of threads does not change them.
@@ -111,12 +103,8 @@ def is_one_game(
 ) -> bool:
     """Returns whether several episodes of one agent are the same game over and over, so that they count as one.
 
-    A deterministic agent in a deterministic game plays the same game whenever it starts after the same no-ops.
-
-    Args:
-        episodes: `ScoredEpisode`s as records.
-        protocol: A `Protocol` as a record.
-        draws_actions: Whether the agent draws actions, now and then or always; then equal games are chance.
+    A deterministic agent in a deterministic game plays the same game whenever it starts after the same no-ops. If it
+    draws actions, now and then or always, equal games are chance. Episodes and protocol are given as records.
     """
     games = {(episode.get("noops"), episode["score"], episode.get("steps")) for episode in episodes}
     return len(episodes) > 1 and len(games) == 1 and not draws_actions and not Protocol.from_record(protocol).has_chance
@@ -132,12 +120,8 @@ def summary(
 ) -> dict[str, float | str | None]:
     """Returns the mean, standard error, median, lowest and highest score of some episodes.
 
-    The standard error is None for a single episode, and if all are the same game; then a `note` says so.
-
-    Args:
-        episodes: The episodes of one agent.
-        protocol: How they were played.
-        draws_actions: Whether the agent draws actions, now and then or always; then equal games are chance.
+    The standard error is None for a single episode, and if all are the same game (see `is_one_game`); then a `note`
+    says so.
     """
     scores = np.array([episode.score for episode in episodes])
     is_same = is_one_game([asdict(episode) for episode in episodes], asdict(protocol), draws_actions=draws_actions)
@@ -202,7 +186,7 @@ def evaluate_policy(
         noise: The noise table. The core needs one, although these weights do not come from it.
         seed: Seed of the random number of frames per step.
         threads: Number of episodes played in parallel; None for one per core.
-        progress: Called as episodes finish, with their number so far and their mean score.
+        progress: As in `score_agent`.
 
     Raises:
         NeurozooError: The game is unknown, there are no seeds, or `runs` is below 1.
@@ -229,17 +213,12 @@ def write_evaluation_table(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> None:
-    """Gathers the evaluations of runs in one table, with a row per file, in order.
+    """Gathers the evaluations of runs in one CSV file, with a row per file, in order.
 
-    Args:
-        files: `evaluation.json` files in their runs' folders, which name algorithm, game, network and run.
-        output: The CSV file to write. `mean_low` and `mean_high` are the ends of a bootstrap interval of the mean over
-            episodes, not over runs. They and the standard error are empty if there is a single episode, and if all
-            episodes are the same game; then `note` says so. The last columns are the fields of the protocol; all agents
-            play greedily.
-        replications: Number of bootstrap resamples.
-        confidence: Confidence of the intervals.
-        seed: Seed of the bootstrap.
+    The files are `evaluation.json` in the folders of their runs, which name algorithm, game, network and run.
+    `mean_low` and `mean_high` are the ends of a bootstrap interval of the mean over episodes, not over runs. They and
+    the standard error are empty if there is a single episode, and if all episodes are the same game; then `note` says
+    so. The last columns are the fields of the protocol; all agents play greedily.
 
     Raises:
         NeurozooError: A file is missing or damaged.

@@ -100,12 +100,7 @@ def reached_tags(run_dir: str | os.PathLike, *, game: str) -> dict[str, Moment]:
 def tagged_agent(
     run_dir: str | os.PathLike, tag: str, *, noise: str | os.PathLike
 ) -> tuple[Checkpoint, Genome, dict[str, float]]:
-    """Returns the best agent that a run had when it reached a tag.
-
-    Args:
-        run_dir: The run's folder, with `config.yaml` and a log.
-        tag: The tag.
-        noise: The noise table; opened only if a genome has to be decoded.
+    """Returns the best agent that a run had when it reached a tag. Its folder has `config.yaml` and a log.
 
     Returns:
         The weights, the genome, and the facts that `genome.json` has for a result.

@@ -26,34 +26,21 @@ _EXPECTED = (
 
 @dataclass(frozen=True)
 class Moment:
-    """How far a run has come, at the end of a generation.
+    """How far a run has come, at the end of a generation."""
 
-    Attributes:
-        generation: Finished generations.
-        frames: Frames counted so far.
-        seconds: Wall time of training so far, including tests.
-        test_score: Mean test score of the best agent so far; None before the first test.
-    """
-
-    generation: int
-    frames: int
-    seconds: float
-    test_score: float | None
+    generation: int  # finished generations
+    frames: int  # frames counted so far
+    seconds: float  # wall time of training so far, including tests
+    test_score: float | None  # mean test score of the best agent so far; None before the first test
 
 
 @dataclass(frozen=True)
 class Tag:
-    """The condition that a tag stands for.
+    """The condition that a tag stands for."""
 
-    Attributes:
-        text: The tag itself.
-        kind: What the condition is about.
-        amount: Frames or seconds that the run has to reach.
-    """
-
-    text: str
-    kind: Literal["initial", "human", "frames", "seconds"]
-    amount: float = 0
+    text: str  # the tag itself
+    kind: Literal["initial", "human", "frames", "seconds"]  # what the condition is about
+    amount: float = 0  # frames or seconds that the run has to reach
 
     def is_reached(self, moment: Moment, *, game: str) -> bool:
         """Checks whether a run has reached the tag; `human` is never reached in games without a human score."""

@@ -7,14 +7,9 @@ from typing import Unpack
 
 import numpy as np
 
-from neurozoo.agents.checkpoint import check_finite, check_reference
-from neurozoo.agents.imported_run import (
-    ImportChoices,
-    choose_folder,
-    imported_checkpoint,
-    imported_protocol,
-    write_imported,
-)
+from neurozoo.agents.checkpoint import Checkpoint, check_finite, check_reference
+from neurozoo.agents.imported_run import ImportChoices, choose_folder, write_imported
+from neurozoo.agents.playable_agent import IMPORTED, chosen_protocol
 from neurozoo.environments.game_networks import AnyLayout, any_layout_of
 from neurozoo.environments.games import check_game
 from neurozoo.errors import NeurozooError, naming
@@ -52,7 +47,7 @@ def import_weights(source: str | os.PathLike, **choices: Unpack[ImportChoices]) 
         raise NeurozooError(f"{path} names no game and network. Give both (--game, --model).")
     network = get_architecture(model)
     record = GenomeRecord(genome=None, game=check_game(game), model=network.name)
-    played = imported_protocol(record, choices)
+    played = chosen_protocol(record, choices)
     layout = any_layout_of(record.game, record.model, played)
     with naming(path):
         arrays = _read(path)
@@ -61,19 +56,13 @@ def import_weights(source: str | os.PathLike, **choices: Unpack[ImportChoices]) 
         reference = np.asarray(arrays[REFERENCE], np.float32) if layout.needs_reference else None
         check_reference(reference, layout, source=os.fspath(path))
     is_policy = isinstance(network, KerasNetwork) and network.head == "policy"
-    checkpoint = imported_checkpoint(
-        theta,
-        layout,
-        game=record.game,
-        run=choices.get("run", 1),
-        protocol=played,
-        reference=reference,
-        action_rule="sampled" if is_policy else "greedy",
+    rule, run = "sampled" if is_policy else "greedy", choices.get("run", 1)
+    checkpoint = Checkpoint(
+        theta, IMPORTED, record.game, record.model, run, played, layout.num_actions, reference, action_rule=rule
     )
     folder = choose_folder(checkpoint, choices)
-    write_imported(
-        folder, checkpoint, source={"weights": path.name, "sha256": sha256_of(path)}, solution={"genome": None}
-    )
+    source_facts = {"weights": path.name, "sha256": sha256_of(path)}
+    write_imported(folder, checkpoint, source=source_facts, solution={"genome": None})
     return folder
 
 
@@ -96,14 +85,9 @@ def _read(path: Path) -> dict[str, np.ndarray]:
 
 
 def joined(arrays: Mapping[str, np.ndarray], layout: AnyLayout) -> np.ndarray:
-    """Joins named arrays to a parameter vector: the opposite of `layout.split`.
+    """Joins named arrays to a parameter vector, float32, shape (parameters,): the opposite of `layout.split`.
 
-    Args:
-        arrays: Floats by name; also `reference`, which is left out, if and only if the network needs one.
-        layout: The network for a game.
-
-    Returns:
-        float32, shape (parameters,).
+    If and only if the network needs one, there is a `reference` among the arrays, which is left out.
 
     Raises:
         NeurozooError: Arrays are missing, are no floats, have another shape, or belong to nothing in the network.

@@ -21,23 +21,14 @@ RIGHT = ("run", "frames", "score", "episodes")  # columns of numbers
 
 @dataclass(frozen=True)
 class ZooAgent:
-    """One frozen agent.
+    """One frozen agent."""
 
-    Attributes:
-        algo: Algorithm such as `ga`, or `imported`.
-        game: Game id such as `frostbite`.
-        model: Network such as `large`.
-        run: Number of the run.
-        tag: `final` for the run's result, or a tag such as `400M`, `2HR` or `human`.
-        folder: The run's folder.
-    """
-
-    algo: str
-    game: str
-    model: str
-    run: int
-    tag: str
-    folder: Path
+    algo: str  # algorithm such as `ga`, or `imported`
+    game: str  # game id such as `frostbite`
+    model: str  # network such as `large`
+    run: int  # number of the run
+    tag: str  # `final` for the run's result, or a tag such as `400M`, `2HR` or `human`
+    folder: Path  # the run's folder
 
     @property
     def place(self) -> Path:
@@ -173,7 +164,7 @@ def as_table(agents: Iterable[ZooAgent]) -> str:
     rows, problems = [], []
     for agent in agents:
         facts = facts_of(agent)
-        numbers = [_number(facts.get(key)) for key in ("frames", "score", "episodes")]
+        numbers = [score_text(facts.get(key)) for key in ("frames", "score", "episodes")]
         made = "damaged" if "problem" in facts else ", ".join(Path(name).stem for name in facts["made"])
         protocol = facts.get("protocol", "")
         rows.append((agent.algo, agent.game, agent.model, str(agent.run), agent.tag, *numbers, protocol, made))
@@ -183,7 +174,8 @@ def as_table(agents: Iterable[ZooAgent]) -> str:
     return "\n".join([*aligned([HEADS, *rows], right=RIGHT), *problems])
 
 
-def _number(value: float | None) -> str:
+def score_text(value: float | None) -> str:
+    """Formats a number with at most two decimals; nothing for None."""
     return "" if value is None else f"{value:,.2f}".rstrip("0").rstrip(".")
 
 
@@ -226,8 +218,8 @@ def _described(agent: ZooAgent) -> str:
         is_known = {"iteration", "frames"} <= scores.keys()
         found = f", found in generation {scores['iteration']}, at {scores['frames']:,} frames" if is_known else ""
         lines.append(
-            f"  score       {_number(scores['test_score'])}, the mean of {scores.get('test_episodes')} test episodes "
-            f"under {protocol['name']}{found}"
+            f"  score       {score_text(scores['test_score'])}, the mean of {scores.get('test_episodes')} test "
+            f"episodes under {protocol['name']}{found}"
         )
     lines.append(f"  files       {agent.frozen}" + "".join(f", {agent.place / n}" for n in facts_of(agent)["made"]))
     try:
