@@ -7,7 +7,8 @@ from neurozoo.evaluation import Episode
 from neurozoo.evaluation.native import NativeEvaluator
 from neurozoo.genomes.genome import Genome, Weights
 from neurozoo.networks.catalogue import NETWORKS, get_network
-from neurozoo.networks.numpy_networks import plain_network
+
+from tests.unit.networks.modular_twin import modular_network
 
 PROTOCOL = get_protocol("river_fixed", observation="objects")
 
@@ -25,7 +26,7 @@ def test_outputs_are_those_of_numpy_to_the_bit(core, small_noise_table, model, d
     ) as evaluator:
         evaluator.pin(agents)
         for seed, agent in enumerate(agents):
-            run, trace = plain_network(layout, agent.initial.theta), evaluator.trace(Episode(agent, 0, seed, 60))
+            run, trace = modular_network(layout, agent.initial.theta), evaluator.trace(Episode(agent, 0, seed, 60))
             outputs = np.stack([run(plane.reshape(20, 20, 6)) for plane in trace.planes])
             np.testing.assert_array_equal(outputs.view(np.int32), trace.logits.view(np.int32))
             steps += len(outputs)

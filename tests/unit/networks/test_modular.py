@@ -11,7 +11,8 @@ from neurozoo.networks.catalogue import NETWORKS, get_network
 from neurozoo.networks.chains import Network
 from neurozoo.networks.layers import Layer
 from neurozoo.networks.modular import landscape_cycles
-from neurozoo.networks.numpy_networks import plain_network
+
+from tests.unit.networks.modular_twin import modular_network
 
 MODULAR = [name for name, network in NETWORKS.items() if network.is_modular]
 PROTOCOL = get_protocol("river_fixed", observation="objects")
@@ -50,7 +51,7 @@ def observations_of_random_play(count, seed=0):
 
 @pytest.mark.parametrize(("model", "weights"), [("modular", [PUBLISHED]), ("modular_evolved", [PUBLISHED, KERNEL])])
 def test_the_published_agent_crosses_the_widest_river(model, weights):
-    run = plain_network(get_network(model).layout(18), numbers(*weights))
+    run = modular_network(get_network(model).layout(18), numbers(*weights))
     steps = [steps_in_world(run, width=3, seed=seed) for seed in range(12)]
     if model == "modular":
         assert None not in steps  # published: all of 10,000 worlds, in 45.2469 steps on average
@@ -70,7 +71,7 @@ def test_keras_acts_as_numpy(model):
     noise = np.random.default_rng(3).standard_normal(layout.parameter_count).astype(np.float32)
     theta, seen = layout.initialise(noise), observations_of_random_play(30)
     assert abs(theta.std() - 0.5) < 0.15
-    expected = np.stack([plain_network(layout, theta)(each) for each in seen])
+    expected = np.stack([modular_network(layout, theta)(each) for each in seen])
     np.testing.assert_allclose(np.array(layout.keras_model(theta)(seen)), expected, atol=1e-5)
 
 

@@ -28,20 +28,15 @@ _KINDS = ("conv", "recurrent_conv", "dense", *MODULAR)
 class Network:
     """An architecture.
 
-    Attributes:
-        name: Our name, in snake_case.
-        published_names: The class names in published code; empty for our own networks.
-        layers: The layers, from observation to actions.
-        observation_clip: If set, observations are scaled to a mean of 0 and a standard deviation of 1, by statistics
-            that training collects, and clipped to this absolute value.
-
     Raises:
         NeurozooError: The layers make no network; the message names it.
     """
 
-    name: str
-    published_names: tuple[str, ...]
-    layers: tuple[Layer, ...] = field(repr=False)
+    name: str  # our name, in snake_case
+    published_names: tuple[str, ...]  # the class names in published code; empty for our own networks
+    layers: tuple[Layer, ...] = field(repr=False)  # the layers, from observation to actions
+    # If set, observations are scaled to a mean of 0 and a standard deviation of 1, by statistics that training
+    # collects, and clipped to this absolute value
     observation_clip: float | None = None
 
     def __post_init__(self) -> None:
@@ -160,11 +155,9 @@ class Layout:
         return self.network.observation_clip is not None
 
     def normalise(self, observation: np.ndarray, reference: np.ndarray) -> np.ndarray:
-        """Scales an observation as a network with statistics does: float32, of the same shape.
+        """Scales an observation, float32, shape (..., height, width, channels), as a network with statistics does.
 
-        Args:
-            observation: float32, shape (..., height, width, channels).
-            reference: Mean and standard deviation: float32, shape (2, height, width, channels).
+        The reference is mean and standard deviation: float32, shape (2, height, width, channels).
         """
         clip = self.network.observation_clip
         assert clip is not None  # asked only of networks with statistics
@@ -214,10 +207,6 @@ class Layout:
         self, theta: np.ndarray, reference: np.ndarray | None
     ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Measures mean and variance of each normalised layer on a reference batch, layer after layer.
-
-        Args:
-            theta: float32, shape (parameters,).
-            reference: float32, shape (batch, height, width, channels).
 
         Returns:
             (mean, variance) by layer name, float32, shape (units,): over batch and space, or batch for dense layers.

@@ -48,27 +48,21 @@ Precision = Literal["float32", "mixed_bfloat16"]
 class KerasNetwork:
     """An architecture with two heads: of a policy and of its baseline, or of action values and the largest of them.
 
-    Attributes:
-        name: Our name, in snake_case.
-        published_names: The class names in published code; empty if there is none.
-        torso: The convolutions, and residual sections: a 3 x 3 convolution, a 3 x 3 max-pool of stride 2, and two
-            residual blocks (ReLU, convolution, ReLU, convolution, add the input).
-        units: Units of the dense layer after the torso, which is normalised if the torso's last layer is.
-        lstm_units: Units of the LSTM after that; 0 for a network without memory.
-        head: `policy`: logits, and a baseline of its own. `q_values`: action values, which depend on nothing but the
-            observation.
-        precisions: What its layers can compute in, for a learner.
-
     Raises:
         NeurozooError: A value is not allowed; the message names the network.
     """
 
+    # What its layers can compute in, for a learner
     precisions: ClassVar[tuple[Precision, ...]] = ("float32", "mixed_bfloat16")
-    name: str
-    published_names: tuple[str, ...]
+    name: str  # our name, in snake_case
+    published_names: tuple[str, ...]  # the class names in published code; empty if there is none
+    # The convolutions, and residual sections: a 3 x 3 convolution, a 3 x 3 max-pool of stride 2, and two residual
+    # blocks (ReLU, convolution, ReLU, convolution, add the input)
     torso: tuple[Layer, ...] = field(repr=False)
-    units: int
-    lstm_units: int = 0
+    units: int  # units of the dense layer after the torso, which is normalised if the torso's last layer is
+    lstm_units: int = 0  # units of the LSTM after that; 0 for a network without memory
+    # `policy`: logits, and a baseline of its own. `q_values`: action values, which depend on nothing but the
+    # observation.
     head: Literal["policy", "q_values"] = "policy"
 
     def __post_init__(self) -> None:
@@ -194,13 +188,10 @@ class KerasLayout:
     def draw(self, random: np.random.Generator, rule: InitialWeights = "fan_in") -> np.ndarray:
         """Draws initial parameters: float32, shape (parameters,).
 
-        Args:
-            random: Draws.
-            rule: `fan_in`: weights are normal with a standard deviation of 1 / sqrt(fan in), truncated at two of them;
-                those of the LSTM are uniform (Glorot and Bengio 2010); biases are 0, and 1 for the forget gates.
-                `orthogonal`: orthonormal vectors times sqrt(2), but 0.01 for the policy, and 1 for baseline and LSTM;
-                all biases are 0 (as in CleanRL).
-                With both, gains are 1 and offsets 0.
+        `fan_in`: weights are normal with a standard deviation of 1 / sqrt(fan in), truncated at two of them; those of
+        the LSTM are uniform (Glorot and Bengio 2010); biases are 0, and 1 for the forget gates. `orthogonal`:
+        orthonormal vectors times sqrt(2), but 0.01 for the policy, and 1 for baseline and LSTM; all biases are 0 (as in
+        CleanRL). With both, gains are 1 and offsets 0.
         """
         drawn = [self._drawn(array, random, rule) for array in self.arrays]
         return np.concatenate([values.ravel().astype(np.float32) for values in drawn])

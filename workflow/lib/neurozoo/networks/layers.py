@@ -26,59 +26,44 @@ _MODULAR_SHAPES = {"landscape": (3, 3), "climb": (8, 8)}
 class Layer:
     """One layer of a network.
 
-    Attributes:
-        name: Short name. The Keras layer whose output is this layer's activation has the same name.
-        kind: `conv`, `dense`, or `recurrent_conv`, which repeats h <- conv(h) + h `cycles` times. A `recurrent_conv`
-            has no bias and keeps the shape. Only in Keras networks: `residual` (a section) and `lstm`. Only in the
-            modular agent: `decision`, `landscape` and `climb`, see `networks.modular`.
-        units: Output channels or dense units; None for the number of actions.
-        kernel: Side of the square kernel (convolutions).
-        stride: Stride of the kernel (convolutions).
-        padding: Padding of a `conv`. `same`: zeros around the input, as in TensorFlow; the output has one position per
-            `stride` pixels, and an odd row or column of zeros goes to the end. `valid`: no padding.
-        cycles: Repetitions (`recurrent_conv`, `landscape`).
-        std: Standard deviation of the layer's initial output for unit inputs, if `initialisation` is `fan_in`.
-        activation: `relu`, `tanh` or `linear`.
-        bias: Whether the layer has one bias per unit.
-        initialisation: Factor on the noise that gives the weights. `fan_in`: std / sqrt(fan in). `glorot`: std *
-            sqrt(2 / ((in + out) * kernel^2)). `multiplied_glorot`: the same with the fraction inverted, as published.
-            `unit_columns`: per unit, the factor that makes the length of its weights `std`.
-        skip: What a `recurrent_conv` adds in each cycle. `state`: h. `input`: the layer's input times one parameter
-            per channel, the iotas. `gated`: h, but each channel has a parameter, its gate, and changes only in the
-            first round(|gate| * width of the map) cycles. There are as many cycles as the map is wide.
-        inner_relu: Whether each cycle ends with a ReLU (`recurrent_conv`).
-        vector_std: Factor on the noise of the initial iotas or gates.
-        normalisation: Virtual batch normalisation: scales the mean and standard deviation over a reference batch to 0
-            and 1. `before_bias`: then adds the bias. `after_bias`: the bias is added before; then follow a gain and an
-            offset per unit, which are parameters. Only in Keras networks: `layer`, layer normalisation, which scales
-            mean and standard deviation over all outputs of the layer, after the bias; then follow a gain and an offset
-            per output.
-        gain: Constant factor, applied before the activation. With a ReLU the order makes no difference.
-        sees: What a `decision` sees of cells: their kinds, or their colours.
-        is_fixed: Whether a `landscape` or a `climb` follows a fixed rule and has no weights.
-
     Raises:
         NeurozooError: A value is not allowed; the message names the layer.
     """
 
-    name: str
+    name: str  # Short name. The Keras layer whose output is this layer's activation has the same name.
+    # `conv`, `dense`, or `recurrent_conv`, which repeats h <- conv(h) + h `cycles` times. A `recurrent_conv` has no
+    # bias and keeps the shape. Only in Keras networks: `residual` (a section) and `lstm`. Only in the modular agent:
+    # `decision`, `landscape` and `climb`, see `networks.modular`.
     kind: Literal["conv", "recurrent_conv", "dense", "residual", "lstm", "decision", "landscape", "climb"]
-    units: int | None = None
-    kernel: int = 0
-    stride: int = 1
+    units: int | None = None  # output channels or dense units; None for the number of actions
+    kernel: int = 0  # side of the square kernel (convolutions)
+    stride: int = 1  # stride of the kernel (convolutions)
+    # Padding of a `conv`. `same`: zeros around the input, as in TensorFlow; the output has one position per `stride`
+    # pixels, and an odd row or column of zeros goes to the end. `valid`: no padding.
     padding: Literal["same", "valid"] = "same"
-    cycles: int = 1
+    cycles: int = 1  # repetitions (`recurrent_conv`, `landscape`)
+    # Standard deviation of the layer's initial output for unit inputs, if `initialisation` is `fan_in`
     std: float = 1.0
     activation: Literal["relu", "tanh", "linear"] = "relu"
-    bias: bool = True
+    bias: bool = True  # whether the layer has one bias per unit
+    # Factor on the noise that gives the weights. `fan_in`: std / sqrt(fan in). `glorot`: std * sqrt(2 / ((in + out) *
+    # kernel^2)). `multiplied_glorot`: the same with the fraction inverted, as published. `unit_columns`: per unit, the
+    # factor that makes the length of its weights `std`.
     initialisation: Literal["fan_in", "glorot", "multiplied_glorot", "unit_columns"] = "fan_in"
+    # What a `recurrent_conv` adds in each cycle. `state`: h. `input`: the layer's input times one parameter per
+    # channel, the iotas. `gated`: h, but each channel has a parameter, its gate, and changes only in the first
+    # round(|gate| * width of the map) cycles. There are as many cycles as the map is wide.
     skip: Literal["state", "input", "gated"] = "state"
-    inner_relu: bool = False
-    vector_std: float = 1.0
+    inner_relu: bool = False  # whether each cycle ends with a ReLU (`recurrent_conv`)
+    vector_std: float = 1.0  # factor on the noise of the initial iotas or gates
+    # Virtual batch normalisation: scales the mean and standard deviation over a reference batch to 0 and 1.
+    # `before_bias`: then adds the bias. `after_bias`: the bias is added before; then follow a gain and an offset per
+    # unit, which are parameters. Only in Keras networks: `layer`, layer normalisation, which scales mean and standard
+    # deviation over all outputs of the layer, after the bias; then follow a gain and an offset per output.
     normalisation: Literal["before_bias", "after_bias", "layer"] | None = None
-    gain: float = 1.0
-    sees: Literal["objects", "colours"] = "objects"
-    is_fixed: bool = False
+    gain: float = 1.0  # Constant factor, applied before the activation. With a ReLU the order makes no difference.
+    sees: Literal["objects", "colours"] = "objects"  # what a `decision` sees of cells: their kinds, or their colours
+    is_fixed: bool = False  # whether a `landscape` or a `climb` follows a fixed rule and has no weights
 
     def __post_init__(self) -> None:
         check_layer_name(self.name)

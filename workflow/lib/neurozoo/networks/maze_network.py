@@ -91,11 +91,8 @@ class MazeNetworkLayout(KerasLayout):
     def draw(self, random: np.random.Generator, rule: InitialWeights = "orthogonal") -> np.ndarray:
         """Draws initial parameters: float32, shape (parameters,).
 
-        Args:
-            random: Draws.
-            rule: `orthogonal`, as the original: Glorot's uniform for the convolution; orthogonal for the others, with
-                a gain of sqrt(2) for hidden layers and 0.01 for the policy; all biases are 0. `fan_in`: see
-                `KerasLayout`.
+        `orthogonal`, as the original: Glorot's uniform for the convolution; orthogonal for the others, with a gain of
+        sqrt(2) for hidden layers and 0.01 for the policy; all biases are 0. `fan_in`: see `KerasLayout`.
         """
         return super().draw(random, rule)
 

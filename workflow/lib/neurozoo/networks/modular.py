@@ -2,7 +2,7 @@
 
 `decision` sets how much the agent desires each kind of object, `landscape` spreads the desires over the map, and
 `climb` walks uphill. They compute maps of three channels: desires (after `landscape`: heights), where the agent would
-use its hands if it stepped there, and where it stands. The same in C++, to the bit: native/core/modular.cc.
+use its hands if it stepped there, and where it stands. The same in C++: native/core/modular.cc.
 
 Deviations from the published code: numbers are float32; an evolved landscape starts flat, and not as the last one
 ended; and an agent that no step leads uphill stays until its time is over, where the published one often gives up.
@@ -11,7 +11,6 @@ Sources: Robinson, Ellis and Channon 2007, ECAL, pp. 345-354; Jolley and Channon
 github.com/WatchJolley/rivercrossing.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -20,7 +19,7 @@ import numpy as np
 
 from neurozoo.networks.layers import PlacedLayer
 
-DESIRED = np.float32(0.3)  # outputs beyond count as 1 or -1, if the agent sees objects
+DESIRED = 0.3  # outputs beyond count as 1 or -1, if the agent sees objects
 HANDS = np.float32(0.1)  # outputs from here on use the hands: > 0 picks up, < 0 puts down
 HIGHEST = np.float32(15)
 STEPS = ((0, 0), (-1, 1), (0, 1), (1, 1), (-1, 0), (1, 0), (-1, -1), (0, -1), (1, -1))  # (columns, rows) by action
@@ -28,27 +27,6 @@ RING = np.array([[1, 1, 1], [1, 0, 1], [1, 1, 1]], np.float32) / 8  # the kernel
 KINDS = 5  # of cells: grass, resource, stone, water, trap
 # As published, black grass is coded as -1 before the division.
 COLOURS = np.array([(-1, -1, -1), (255, 255, 0), (128, 128, 128), (0, 128, 255), (255, 0, 0)], np.float32) / 255
-
-Own = Mapping[str, np.ndarray]  # the weights of a layer by name
-
-
-def run_modular(placed: PlacedLayer, value: np.ndarray, own: Own) -> np.ndarray:
-    """Computes one of the layers in NumPy, with the bits of the native core.
-
-    Args:
-        placed: The layer.
-        value: Its input, float32: an observation of objects (height, width, 6) or a map (height, width, 3).
-        own: Its weights.
-
-    Returns:
-        float32: a map, or the scores of the 18 actions.
-    """
-    if placed.layer.kind == "decision":
-        return _decide(placed, value, own)
-    if placed.layer.kind == "landscape":
-        *_, heights = landscape_cycles(value[..., 0], own.get("w"), cycles=placed.layer.cycles)
-        return np.concatenate([heights[..., None], value[..., 1:]], axis=-1)
-    return _climb(value, own.get("w"))
 
 
 def landscape_cycles(desires: np.ndarray, kernel: np.ndarray | None, *, cycles: int) -> list[np.ndarray]:
@@ -77,67 +55,13 @@ def landscape_cycles(desires: np.ndarray, kernel: np.ndarray | None, *, cycles: 
     return found
 
 
-def _decide(placed: PlacedLayer, observation: np.ndarray, own: Own) -> np.ndarray:
-    agents = observation[..., 4] + observation[..., 5] > 0.5
-    place = np.unravel_index(agents.argmax(), agents.shape)
-    carries = bool(agents.any() and observation[place][4] > 0.5)
-    seen = np.concatenate([np.full((*agents.shape, 1), 0.5), observation[..., :4]], axis=-1) > 0.5
-    kinds = seen.argmax(axis=-1)  # grass, 0, if none is there
-    sees_objects = placed.layer.sees == "objects"
-    outputs = []
-    for kind in range(KINDS):
-        values = [*(float(kind == other) for other in range(KINDS))] if sees_objects else COLOURS[kind].tolist()
-        values.append(float(carries))
-        for weights in own.values():
-            values = _tanh_units(values, weights)
-        outputs.append(np.array(values, np.float32))
-    if sees_objects:
-        outputs = [(output > DESIRED).astype(np.float32) - (output < -DESIRED) for output in outputs]
-        desires = outputs[kinds[place]].copy()
-        desires[0] = 0
-    else:
-        desires = np.array([0, *(output[1] for output in outputs[1:])], np.float32)
-    picks_up, puts_down = not carries and outputs[2][0] >= HANDS, carries and outputs[3][0] <= -HANDS
-    hands = np.array([0, 0, picks_up, puts_down, 0], np.float32)
-    is_agent = np.zeros(agents.shape, np.float32)
-    is_agent[place] = agents.any()
-    return np.stack([desires[kinds], hands[kinds], is_agent], axis=-1)
-
-
-def _tanh_units(inputs: list[float], weights: np.ndarray) -> list[float]:
-    """Computes a dense layer in double precision, with the `tanh` of the C library, as the core does."""
-    sums = [0.0] * weights.shape[1]
-    for value, row in zip(inputs, weights.tolist(), strict=True):
-        sums = [total + value * weight for total, weight in zip(sums, row, strict=True)]
-    return [math.tanh(total) for total in sums]
-
-
-def _climb(value: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-    row, column = np.unravel_index((value[..., 2] > 0.5).argmax(), value.shape[:2])
-    padded = np.pad(value, ((1, 1), (1, 1), (0, 0)))
-    around = np.stack([padded[row + 1 + rows, column + 1 + columns] for columns, rows in STEPS])
-    inside = np.pad(np.ones(value.shape[:2], bool), 1)
-    possible = np.array([inside[row + 1 + rows, column + 1 + columns] for columns, rows in STEPS])
-    scores = around[:, 0] - around[0, 0]
-    if weights is not None:
-        scores[1:] = weights[around[1:, 0].argmax()]
-        possible = np.arange(len(STEPS)) > 0  # the agent never stays, and may leave the grid
-    lowest = min(np.float32(0), scores[possible].min()) - np.float32(1)
-    hands = around[:, 1] > 0.5
-    return np.concatenate([np.where(possible & ready, scores, lowest) for ready in (~hands, hands)])
-
-
-# ---- Keras
-
 Step = Callable[[Any], Any]  # from tensors to tensors
 
 
 def steps_of(placed: PlacedLayer, own: Mapping[str, Any]) -> list[Step]:
     """Returns the layers of the decision network, the convolution of a landscape, or the choice of a climb.
 
-    Args:
-        placed: The layer.
-        own: Its weights as tensors.
+    `own` are its weights as tensors.
     """
     from keras import ops
 
@@ -152,13 +76,10 @@ def steps_of(placed: PlacedLayer, own: Mapping[str, Any]) -> list[Step]:
 def modular_tensors(
     placed: PlacedLayer, value: Any, steps: Sequence[Step], *, name_cycle: Callable[[Any, int], Any] | None = None
 ) -> Any:
-    """Computes one of the layers with `keras.ops`.
+    """Computes one of the layers with `keras.ops`; `value` has a batch as first axis.
 
-    Args:
-        placed: The layer.
-        value: Its input, with a batch as first axis.
-        steps: What has weights, see `steps_of`; or Keras layers in its place.
-        name_cycle: Names the heights after a cycle of a landscape, (batch, height, width, 1), and returns them.
+    `steps` has weights, see `steps_of`, or is Keras layers. `name_cycle` names the heights after a cycle of a
+    landscape, (batch, height, width, 1), and returns them.
     """
     layer = placed.layer
     if layer.kind == "decision":
@@ -185,7 +106,7 @@ def _decide_tensors(observation: Any, denses: Sequence[Step], *, sees: str) -> A
     for dense in denses:
         rows = dense(rows)
     if sees == "objects":
-        rows = ops.cast(rows > 0.3, "float32") - ops.cast(rows < -0.3, "float32")
+        rows = ops.cast(rows > DESIRED, "float32") - ops.cast(rows < -DESIRED, "float32")
         under = ops.expand_dims(ops.sum(kinds * agent, axis=(1, 2)), -1)  # (batch, kinds, 1)
         desires = ops.sum(rows * under, axis=1)  # (batch, kinds); the first is that of the hands
     else:

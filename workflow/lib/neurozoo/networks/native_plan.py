@@ -53,23 +53,18 @@ def native_plan(layout: Layout) -> np.ndarray:
     rows: list[LayerPlan] = []
     for placed in layout.layers:
         layer = placed.layer
-        in_height, in_width, in_channels = placed.in_shape if rows else layout.observation_shape
-        out_height, out_width, out_channels = placed.out_shape
+        in_shape = placed.in_shape if rows else layout.observation_shape
         rows.append(
             LayerPlan(
-                kind=_KINDS[layer.kind] + (layer.sees == "colours"),
-                in_height=in_height,
-                in_width=in_width,
-                in_channels=in_channels,
-                out_height=out_height,
-                out_width=out_width,
-                out_channels=out_channels,
+                _KINDS[layer.kind] + (layer.sees == "colours"),
+                *in_shape,
+                *placed.out_shape,
                 kernel=layer.kernel,
                 stride=layer.stride,
                 weight_offset=placed.weight_offset,
                 bias_offset=placed.offset("b"),
                 activation=_ACTIVATIONS[layer.activation],
-                cycles=in_width if layer.skip == "gated" else layer.cycles,
+                cycles=in_shape[1] if layer.skip == "gated" else layer.cycles,
                 skip=_SKIPS[layer.skip],
                 inner_relu=int(layer.inner_relu),
                 vector_offset=placed.offset(VECTORS.get(layer.skip)),

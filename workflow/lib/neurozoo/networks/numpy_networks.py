@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from neurozoo.networks.chains import Layout, Network
-from neurozoo.networks.layers import MODULAR, Layer, PlacedLayer
-from neurozoo.networks.modular import run_modular
+from neurozoo.networks.layers import Layer, PlacedLayer
 
 _ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "relu": lambda value: np.maximum(value, 0),
@@ -16,15 +15,9 @@ _ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 
 def dense_network(layout: Layout, theta: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """Returns a function from observations to outputs.
+    """Returns a function from observations, float32, shape (..., inputs), to outputs, float32, shape (..., outputs).
 
-    Args:
-        layout: The network, of dense layers only, not normalised.
-        theta: float32, shape (parameters,).
-
-    Returns:
-        A function from float32, shape (..., inputs), to float32, shape (..., outputs). The outputs of an observation
-        do not depend on the others.
+    The outputs of an observation do not depend on the others. The network has dense layers only, not normalised.
     """
     arrays = layout.split(theta)
 
@@ -38,15 +31,15 @@ def dense_network(layout: Layout, theta: np.ndarray) -> Callable[[np.ndarray], n
 
 
 def is_plain(network: Network) -> bool:
-    """Returns whether `plain_network` computes a network: modular, or plain convolutions and dense layers."""
-    return all(layer.kind in ("conv", "dense", *MODULAR) and layer.normalisation is None for layer in network.layers)
+    """Returns whether `plain_network` computes a network: convolutions and dense layers that are not normalised."""
+    return all(layer.kind in ("conv", "dense") and layer.normalisation is None for layer in network.layers)
 
 
 def plain_network(layout: Layout, theta: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """Returns a function from one observation to outputs, for a network that `is_plain`.
 
-    Sums have another order than in the core, except in modular agents. Observations are float32, shape (height, width,
-    channels), and outputs float32, shape (outputs,).
+    Sums have another order than in the core. Observations are float32, shape (height, width, channels), and outputs
+    float32, shape (outputs,).
     """
     arrays = layout.split(theta)
 
@@ -54,9 +47,6 @@ def plain_network(layout: Layout, theta: np.ndarray) -> Callable[[np.ndarray], n
         value = observation
         for placed in layout.layers:
             layer = placed.layer
-            if layer.kind in MODULAR:
-                value = run_modular(placed, value, {part: arrays[f"{layer.name}/{part}"] for part in layer.parts})
-                continue
             rows = value.reshape(1, -1) if layer.kind == "dense" else _patches(value, placed)
             weights = arrays[f"{layer.name}/w"].reshape(rows.shape[-1], -1)
             value = _finished(rows @ weights, layer, arrays).reshape(placed.out_shape)
