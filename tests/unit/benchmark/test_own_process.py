@@ -5,7 +5,6 @@ import os
 import numpy as np
 import pytest
 from neurozoo.benchmark import alternative
-from neurozoo.benchmark.alternative import Alternative
 from neurozoo.benchmark.own_process import _megabytes, in_own_process
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
@@ -39,11 +38,11 @@ def test_the_faster_way_to_call_keras_stands_for_it(monkeypatch):
 
     def measure(game, network, way, policy, *, seconds):
         speed = speeds.get((network, way), 3.0)
-        return Alternative(game, network, way, frames_per_second=1 / speed, frames_per_processor_second=speed)
+        return {"network": network, "way": way, "frames_per_processor_second": speed}
 
     monkeypatch.setattr(alternative, "_measure", measure)
     found = alternative.measure_alternatives(["pong"], ["large", "small"], seconds=1.0)
-    ways = [(one.network, one.way) for one in found]
+    ways = [(one["network"], one["way"]) for one in found]
     assert ways == [("environments only", ""), ("large", "tf.function"), ("small", "eager")]
 
 
@@ -72,8 +71,8 @@ def test_an_alternative_counts_the_frames_of_all_environments_and_plays_what_the
     processor = iter([1.0, 2.0])
     monkeypatch.setattr(alternative.time, "process_time", lambda: next(processor))
     found = alternative._measure("pong", "large", "eager", lambda seen: seen, seconds=1.0)
-    assert found.frames_per_second == 2 * 8 * 4 / 2.0  # 2 steps of 8 environments, 4 frames each, in 2 seconds
-    assert found.frames_per_processor_second == 2 * 8 * 4 / 1.0
+    assert found["frames_per_second"] == 2 * 8 * 4 / 2.0  # 2 steps of 8 environments, 4 frames each, in 2 seconds
+    assert found["frames_per_processor_second"] == 2 * 8 * 4 / 1.0
 
 
 def test_each_policy_sees_its_own_environment_with_the_frames_last():

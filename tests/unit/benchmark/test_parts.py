@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from neurozoo.benchmark.parts import count_multiply_adds, measure_parts, observations_of
+from neurozoo.benchmark.parts import count_multiply_adds, measure_parts
 from neurozoo.benchmark.speed import make_workload
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.chains import Layout, Network
@@ -14,12 +14,6 @@ from neurozoo.networks.layers import Layer
 def layout_with(*layers, observation_shape=(4, 4, 1)):
     network = Network("tiny", (), (*layers, Layer("out", "dense", activation="linear")))
     return Layout(network, 2, observation_shape)
-
-
-def test_observations_are_stacked_oldest_first_after_zeros():
-    planes = np.arange(1, 6, dtype=np.float32).reshape(5, 1, 1, 1)
-    stacked = observations_of(planes, 4).reshape(5, 4)
-    assert stacked.tolist() == [[0, 0, 0, 1], [0, 0, 1, 2], [0, 1, 2, 3], [1, 2, 3, 4], [2, 3, 4, 5]]
 
 
 def test_dense_layers_count_what_is_not_zero_and_convolutions_everything():
@@ -59,18 +53,20 @@ def test_recurrent_layers_count_the_cycles_of_their_channels(recurrence, cycles)
 def test_the_parts_are_those_of_the_episodes_that_are_played(core, small_noise_table, network):
     workload = make_workload(network, "pong", noise=small_noise_table, frames=80)
     parts = measure_parts(workload, peak_multiply_adds=1e9, core=core, noise=small_noise_table)
-    assert (parts.steps, parts.frames) == (4 * 20, 4 * 80)  # no game of Pong is over after 80 frames
-    resets = 4 * 1000 * parts.reset_milliseconds
-    emulator = parts.emulator_microseconds_per_frame * parts.frames
+    assert (parts["steps"], parts["frames"]) == (4 * 20, 4 * 80)  # no game of Pong is over after 80 frames
+    resets = 4 * 1000 * parts["reset_milliseconds"]
+    emulator = parts["emulator_microseconds_per_frame"] * parts["frames"]
     assert 0 < resets < emulator
-    floor = emulator / parts.steps + parts.multiply_adds_per_step / 1e9 * 1e6
-    assert parts.floor_microseconds_per_step == pytest.approx(floor)
-    assert parts.floor_frames_per_second == pytest.approx(4e6 / floor)
-    assert 0 < parts.done_multiply_adds_per_step <= parts.multiply_adds_per_step * 1.0001  # Keras rounds otherwise
-    assert parts.done_floor_frames_per_second >= parts.floor_frames_per_second * 0.9999
-    rate = 2e-3 * parts.done_multiply_adds_per_step / parts.forward_microseconds_per_step
-    assert parts.forward_gigaflops == pytest.approx(rate)
-    assert parts.preprocessing_microseconds_per_step > 0
+    floor = emulator / parts["steps"] + parts["multiply_adds_per_step"] / 1e9 * 1e6
+    assert parts["floor_microseconds_per_step"] == pytest.approx(floor)
+    assert parts["floor_frames_per_second"] == pytest.approx(4e6 / floor)
+    assert (
+        0 < parts["done_multiply_adds_per_step"] <= parts["multiply_adds_per_step"] * 1.0001
+    )  # Keras rounds otherwise
+    assert parts["done_floor_frames_per_second"] >= parts["floor_frames_per_second"] * 0.9999
+    rate = 2e-3 * parts["done_multiply_adds_per_step"] / parts["forward_microseconds_per_step"]
+    assert parts["forward_gigaflops"] == pytest.approx(rate)
+    assert parts["preprocessing_microseconds_per_step"] > 0
 
 
 def test_the_workload_is_always_the_same_and_no_two_networks_of_it_are(small_noise_table):

@@ -39,9 +39,9 @@ def test_whole_rounds_are_counted_without_the_warm_up(small_noise_table, monkeyp
     rates = []
     for seconds in (0.0, 0.01):
         found = speed.measure_speed(workload, threads=threads, seconds=seconds, core="", noise="")
-        assert found.frames_per_second_per_core == 10
-        assert found.steps_per_second_per_core == 2.5
-        rates.append(found.episodes)
+        assert found["frames_per_second_per_core"] == 10
+        assert found["steps_per_second_per_core"] == 2.5
+        rates.append(found["episodes"])
         assert engine.closed
         assert engine.most_waiting == 3 * threads  # work for all threads at any time, and no pile
         engine.waiting.clear()

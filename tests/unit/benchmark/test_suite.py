@@ -3,8 +3,6 @@
 import pytest
 from neurozoo import provenance
 from neurozoo.benchmark import machine_peak, suite
-from neurozoo.benchmark.parts import Parts
-from neurozoo.benchmark.speed import Speed
 from neurozoo.errors import NeurozooError
 
 
@@ -25,14 +23,17 @@ def test_two_threads_of_a_core_are_one_physical_core(monkeypatch):
 
 
 def test_the_whole_step_is_put_beside_its_parts_and_its_floors():
-    parts = Parts("small", "pong", 100, 400, 50.0, 0, 0, 20.0, 80.0, 0, 4e6, 0, 16_000.0, 0, 0, 20_000.0)
-    speed = Speed("small", "pong", "native", 1, 4, 9_000.0, 9_500.0, 12_800.0, 2_000.0)
-    judged = suite.judged(parts, speed)
+    parts = {
+        "steps": 100, "frames": 400, "emulator_microseconds_per_frame": 50.0, "floor_frames_per_second": 16_000.0,
+        "preprocessing_microseconds_per_step": 20.0, "forward_microseconds_per_step": 80.0,
+        "done_floor_frames_per_second": 20_000.0,
+    }  # fmt: skip
+    judged = suite.judged(parts, 12_800.0)
     assert judged["share_of_floor"] == 0.8
     assert judged["share_of_done_floor"] == 0.64
     assert judged["rest_microseconds"] == 312.5 - (4 * 50 + 20 + 80)
     assert judged["step_microseconds"] == 312.5  # 4 frames at 12,800 per second
-    assert judged["multiply_adds_per_step"] == 4e6
+    assert judged["frames"] == 400
 
 
 @pytest.mark.parametrize(

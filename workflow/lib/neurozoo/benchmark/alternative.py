@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,18 +14,7 @@ ENVIRONMENTS_ONLY = "environments only"
 WAYS = ("eager", "tf.function")
 
 
-@dataclass(frozen=True)
-class Alternative:
-    """The measured speed."""
-
-    game: str
-    network: str  # `environments only` for random actions without a network
-    way: str  # `eager`: models are called as `model(observation)`, or compiled by `tf.function`
-    frames_per_second: float  # emulator frames per second of wall time
-    frames_per_processor_second: float  # per second of processor time of all threads together
-
-
-def measure_alternatives(games: Sequence[str], networks: Sequence[str], *, seconds: float) -> list[Alternative]:
+def measure_alternatives(games: Sequence[str], networks: Sequence[str], *, seconds: float) -> list[dict]:
     """Plays games in ale-py's vector environment with one thread, each for `seconds`, in a process with one core.
 
     The faster way to call each network counts.
@@ -40,7 +28,7 @@ def measure_alternatives(games: Sequence[str], networks: Sequence[str], *, secon
         for network, layout in layouts.items():
             models = [layout.keras_model() for _ in range(POLICIES)]
             ways = [_measure(game, network, way, _keras_policies(models, way), seconds=seconds) for way in WAYS]
-            found.append(max(ways, key=lambda alternative: alternative.frames_per_processor_second))
+            found.append(max(ways, key=lambda measured: measured["frames_per_processor_second"]))
     return found
 
 
@@ -63,7 +51,7 @@ def _keras_policies(models: Sequence, way: str) -> Callable[[np.ndarray], np.nda
     return act
 
 
-def _measure(game: str, network: str, way: str, act: Callable, *, seconds: float) -> Alternative:
+def _measure(game: str, network: str, way: str, act: Callable, *, seconds: float) -> dict:
     from ale_py.vector_env import AtariVectorEnv
 
     environments = AtariVectorEnv(game, POLICIES, num_threads=1)
@@ -78,4 +66,10 @@ def _measure(game: str, network: str, way: str, act: Callable, *, seconds: float
     wall, processor = time.perf_counter() - begin, time.process_time() - processor
     environments.close()
     frames = 4 * POLICIES * steps
-    return Alternative(game, network, way, frames / wall, frames / processor)
+    return {
+        "game": game,
+        "network": network,  # `environments only` for random actions without a network
+        "way": way,  # `eager`: models are called as `model(observation)`, or compiled by `tf.function`
+        "frames_per_second": frames / wall,
+        "frames_per_processor_second": frames / processor,  # of all threads together
+    }

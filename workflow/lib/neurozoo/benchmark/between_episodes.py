@@ -2,7 +2,7 @@
 
 import os
 import time
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -19,20 +19,9 @@ MUTATIONS = 1000  # length of the genome: that of many generations
 UPDATES = 2  # the faster one counts: the first may have to load pages of the noise table from disk
 
 
-@dataclass(frozen=True)
-class Decoding:
-    """The cost of turning a long genome into weights."""
-
-    network: str
-    mutations: int  # length of the genome
-    threads: int
-    seconds: float  # from scratch, as when a run continues
-    child_seconds: float  # for a child of a parent that is in memory, as in every episode of a run
-
-
 def measure_decoding(
     network: str, game: str, *, threads: int, core: str | os.PathLike, noise: str | os.PathLike
-) -> Decoding:
+) -> dict[str, Any]:
     """Decodes a genome of many generations, and then a child of it. The game decides the number of outputs."""
     rules = protocol_of(game)
     layout = layout_of(game, network, rules)
@@ -47,23 +36,19 @@ def measure_decoding(
         evaluator.pin([old])
         middle = time.perf_counter()
         evaluator.pin([old, old.mutated(indices[-1], 0.002)])
-        return Decoding(network, MUTATIONS, threads, middle - begin, time.perf_counter() - middle)
+        end = time.perf_counter()
+    return {
+        "network": network,
+        "mutations": MUTATIONS,
+        "threads": threads,
+        "seconds": middle - begin,  # from scratch, as when a run continues
+        "child_seconds": end - middle,  # for a child of a parent that is in memory, as in every episode of a run
+    }
 
 
-@dataclass(frozen=True)
-class Update:
-    """The cost of one update of evolution strategies."""
-
-    network: str
-    parameters: int  # length of the parameter vector
-    population_size: int  # episodes per generation, two for each slice of noise
-    threads: int  # that sum up
-    seconds: float  # from the scores to the new weights
-    noise_gigabytes: float  # read from the noise table: one slice for every two episodes
-    floor_seconds: float  # in which the same number of threads reads these gigabytes from memory
-
-
-def measure_update(network: str, game: str, *, threads: int, bandwidth: float, noise: str | os.PathLike) -> Update:
+def measure_update(
+    network: str, game: str, *, threads: int, bandwidth: float, noise: str | os.PathLike
+) -> dict[str, Any]:
     """Times an update of evolution strategies, with their published settings and random scores.
 
     `bandwidth` is how many bytes per second the same number of threads reads from memory.
@@ -87,12 +72,12 @@ def measure_update(network: str, game: str, *, threads: int, bandwidth: float, n
         algorithm.ask()
         algorithm.tell([EpisodeResult(0.0, 1, 4)])
     noise_bytes = settings.population_size // 2 * layout.parameter_count * table.itemsize
-    return Update(
-        network=network,
-        parameters=layout.parameter_count,
-        population_size=settings.population_size,
-        threads=threads,
-        seconds=min(times),
-        noise_gigabytes=1e-9 * noise_bytes,
-        floor_seconds=noise_bytes / bandwidth,
-    )
+    return {
+        "network": network,
+        "parameters": layout.parameter_count,
+        "population_size": settings.population_size,  # episodes per generation, two for each slice of noise
+        "threads": threads,  # that sum up
+        "seconds": min(times),  # from the scores to the new weights
+        "noise_gigabytes": 1e-9 * noise_bytes,  # read from the noise table
+        "floor_seconds": noise_bytes / bandwidth,  # in which the same number of threads reads these from memory
+    }

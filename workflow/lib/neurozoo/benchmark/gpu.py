@@ -7,6 +7,7 @@ Each row is a process of its own, which gets the whole device.
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ from typing import Any
 
 from neurozoo.algorithms.impala.presets import PRESETS
 from neurozoo.benchmark.learning_loop import advance, open_actor_critic
+from neurozoo.benchmark.side_by_side import Side
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.environments.vector import AtariVectorEnvironment
 from neurozoo.files import write_json
@@ -93,17 +95,11 @@ def measure_torch(
     given |= {"compiled": is_compiled, "device": device, "warm_up": 4 * rollout}
     command = [sys.executable, str(Path(__file__).with_name("torch_gpu.py")), json.dumps(given)]
     begin = time.perf_counter()
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdout.readline()
+    side = Side("PyTorch", command, environment=os.environ)
     began, speeds = time.perf_counter(), []
     while time.perf_counter() - began < seconds:
-        process.stdin.write(f"{2 * rollout}\n")
-        process.stdin.flush()
-        speeds.append(json.loads(process.stdout.readline())["steps_per_second"])
-    process.stdin.close()
-    process.wait()
+        speeds.append(side.ask(2 * rollout)["steps_per_second"])
+    side.close()
     return {"frames_per_second": 4 * len(speeds) / sum(1 / each for each in speeds), "start_seconds": began - begin}
 
 

@@ -3,6 +3,7 @@
 import math
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,6 +90,13 @@ def floor_steps_per_second(costs: LearningCosts, *, peak: float, emulator_second
     `emulator_seconds` is what emulators need for a step; with one in each core, a share of one's.
     """
     return 1 / (costs.total / peak + emulator_seconds)
+
+
+def timed(run: Callable[[], Any]) -> tuple[Any, float, float]:
+    """Returns the result of a call, and the seconds of wall time and of processor time that it took."""
+    wall, processor = time.perf_counter(), time.process_time()
+    result = run()
+    return result, time.perf_counter() - wall, time.process_time() - processor
 
 
 def measure_product(*, threads: int, seconds: float = 0.5) -> float:

@@ -7,7 +7,6 @@ answers each with a line of JSON. `torch_dqn.py` and `torch_impala.py` do the sa
 import json
 import os
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,7 +15,7 @@ from neurozoo.algorithms.compiled import keep_to_threads
 from neurozoo.algorithms.dqn.learner import DeepQLearner
 from neurozoo.algorithms.impala.learner import ImpalaLearner
 from neurozoo.algorithms.settings import resolve_settings
-from neurozoo.benchmark.learning_floor import EmulatorAlone, measure_product
+from neurozoo.benchmark.learning_floor import EmulatorAlone, measure_product, timed
 from neurozoo.environments.game_networks import keras_layout_of, layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.environments.vector import AtariVectorEnvironment
@@ -100,18 +99,6 @@ def answer(side: Callable[[int], dict]) -> None:
         print(json.dumps(side(int(line))), flush=True)
 
 
-def timed(run: Callable[[int], int]) -> Callable[[int], dict]:
-    """Returns a side that measures steps per second of wall time, and processor time per step."""
-
-    def side(steps: int) -> dict:
-        wall, processor = time.perf_counter(), time.process_time()
-        done = run(steps)
-        wall, processor = time.perf_counter() - wall, time.process_time() - processor
-        return {"steps_per_second": done / wall, "processor_milliseconds": 1e3 * processor / done}
-
-    return side
-
-
 def main() -> None:
     """Runs the side that is named on the command line."""
     kind, given = sys.argv[1], json.loads(sys.argv[2])
@@ -124,7 +111,12 @@ def main() -> None:
         warm_up, algo = given.pop("warm_up"), given.pop("algo")
         learner = open_actor_critic(**given) if algo == "impala" else open_learner(**given, folder=Path(folder))
         advance(learner, warm_up)
-        answer(timed(lambda steps: advance(learner, steps)))
+
+        def side(steps: int) -> dict:
+            done, wall, processor = timed(lambda: advance(learner, steps))
+            return {"steps_per_second": done / wall, "processor_milliseconds": 1e3 * processor / done}
+
+        answer(side)
         learner.close()
 
 

@@ -1,7 +1,6 @@
 """The cost of a deep Q-learner's parts: the emulator alone, prediction alone, training alone."""
 
 import os
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,7 +10,7 @@ import numpy as np
 from neurozoo.algorithms.dqn.learner import DeepQLearner
 from neurozoo.algorithms.registry import get_algorithm
 from neurozoo.benchmark.flames import record_flames, write_flames
-from neurozoo.benchmark.learning_floor import play_randomly
+from neurozoo.benchmark.learning_floor import play_randomly, timed
 from neurozoo.benchmark.learning_loop import advance, open_learner
 from neurozoo.benchmark.report import Column, Table
 from neurozoo.errors import NeurozooError
@@ -60,11 +59,11 @@ def profile_learning(
         )
         try:
             advance(learner, learner.settings.learning_starts + 200)  # afterwards everything is compiled
-            rows = [_timed("all together", steps, lambda: advance(learner, steps))]
+            rows = [_row("all together", lambda: advance(learner, steps))]
             if flames is not None:
                 title = f"{algo} {preset}, {model} in {game}: {steps} steps"
                 write_flames(flames, record_flames(lambda: advance(learner, steps)), title=title)
-            rows += [_timed(part, steps, run) for part, run in _parts(learner, steps).items()]
+            rows += [_row(part, run) for part, run in _parts(learner, steps).items()]
         finally:
             learner.close()
     facts = {"algo": algo, "game": game, "model": model, "preset": preset, "steps": steps, "threads": threads}
@@ -97,10 +96,8 @@ def _parts(learner: DeepQLearner, steps: int) -> dict[str, Callable[[], int]]:
     return {"emulator only": play, "prediction only": predict, "training only": train}
 
 
-def _timed(part: str, steps: int, run: Callable[[], int]) -> dict[str, object]:
-    wall, processor = time.perf_counter(), time.process_time()
-    done = run()
-    wall, processor = time.perf_counter() - wall, time.process_time() - processor
+def _row(part: str, run: Callable[[], int]) -> dict[str, object]:
+    done, wall, processor = timed(run)
     return {
         "part": part,
         "steps_per_second": done / wall,

@@ -15,15 +15,13 @@ searches. Processor times of all threads are shown beside wall times, because ot
 import argparse
 import functools
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from neurozoo.algorithms.compiled import keep_to_threads
 from neurozoo.algorithms.quality_diversity.settings import DsageSettings
+from neurozoo.benchmark.learning_floor import timed
 from neurozoo.benchmark.machine_peak import measure_peak
 from neurozoo.environments.level_domains import Play, get_level_domain
 from neurozoo.environments.mazes.recurrent_agent import layout
@@ -58,13 +56,6 @@ def main() -> None:
         _platformer(options.count or 200, threads=options.threads)
 
 
-def _timed(run: Callable[[], Any]) -> tuple[Any, float, float]:
-    """Returns a result, and the seconds of wall time and of processor time that it took."""
-    wall, processor = time.perf_counter(), time.process_time()
-    result = run()
-    return result, time.perf_counter() - wall, time.process_time() - processor
-
-
 def _mazes(agent: str, count: int, walls: float, *, threads: int, core: Path) -> None:
     rng, domain = np.random.default_rng(0), get_level_domain("maze")
     levels = (rng.random((count, 16, 16)) < walls).astype(np.uint8)
@@ -77,7 +68,7 @@ def _mazes(agent: str, count: int, walls: float, *, threads: int, core: Path) ->
         given = Play(agent=file if is_network else agent, core=core, threads=threads)
         domain.evaluate(levels[:2], given, [np.random.default_rng(n) for n in range(2)])  # loads the core
         seeds = [np.random.default_rng(n) for n in range(count)]
-        found, wall, processor = _timed(lambda: domain.evaluate(levels, given, seeds))
+        found, wall, processor = timed(lambda: domain.evaluate(levels, given, seeds))
     solvable = found.objectives > 0
     steps = float(found.occupancy[solvable].sum() * given.num_episodes)
     print(f"{count:,} levels x {given.num_episodes} episodes, {threads} threads: {wall:.2f} s by the clock")
@@ -95,7 +86,7 @@ def _platformer(count: int, *, threads: int) -> None:
     for name, is_meant in (("can be won", corpus.is_won), ("cannot", ~corpus.is_won)):
         levels = to_characters(corpus.levels[is_meant])
         budgets = rng.integers(350, 551, (len(levels), RUNS))
-        games, wall, processor = _timed(functools.partial(play, levels, budgets, threads=threads))
+        games, wall, processor = timed(functools.partial(play, levels, budgets, threads=threads))
         print(
             f"levels that {name}: {len(levels) / wall:,.1f} per second with {threads} threads; processor time "
             f"{1e3 * processor / len(levels):.0f} ms for {RUNS} runs, {1e6 * processor / games.nodes.sum():.2f} us for "
@@ -125,7 +116,7 @@ def _surrogate(count: int, *, threads: int, core: Path) -> None:
         for name, surrogate in surrogates.items():
             predict = functools.partial(surrogate.predict, levels)
             update = functools.partial(surrogate.train_epoch, *batch, rng)
-            times = np.array([_timed(run)[1:] for run in (predict, update)])
+            times = np.array([timed(run)[1:] for run in (predict, update)])
             if number:  # the first compiles
                 best[name] = np.minimum(best.get(name, np.inf), times)
     for name, ((wall, processor), (update_wall, update_processor)) in best.items():

@@ -2,11 +2,13 @@
 
 import math
 import os
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from neurozoo.agents.frozen_check import stacked
 from neurozoo.benchmark.speed import Workload
+from neurozoo.environments.observations import ObservationShape
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Trace
 from neurozoo.evaluation.native import NativeEvaluator, make_world, starts_of
@@ -19,38 +21,15 @@ REPETITIONS = 3  # the fastest counts
 COUNTED = 64  # observations per episode for which multiply-adds are counted
 
 
-@dataclass(frozen=True)
-class Parts:
-    """One step on one core, in seconds of processor time, over the episodes of a workload."""
-
-    network: str
-    game: str
-    steps: int  # of the episodes
-    frames: int
-    emulator_microseconds_per_frame: float  # the emulator alone, with the recorded actions, including resets
-    emulator_frames_per_second: float  # the same as a speed
-    reset_milliseconds: float  # the start of an episode, including no-ops
-    preprocessing_microseconds_per_step: float  # from two screens to a plane of the observation
-    forward_microseconds_per_step: float  # from the observation to the outputs
-    forward_gigaflops: float  # two operations for each multiply-add of the engine, per second of the forward pass
-    # multiply-adds of a step that reuses nothing: all of the convolutions, and those of dense layers whose input is not
-    # zero.
-    multiply_adds_per_step: float
-    # The emulator's share of a step plus these multiply-adds at the core's peak rate.
-    floor_microseconds_per_step: float
-    floor_frames_per_second: float  # the same as a speed
-    # Multiply-adds of the engine. It skips inputs that have not changed since the step before.
-    done_multiply_adds_per_step: float
-    done_floor_microseconds_per_step: float  # the floor with the engine's multiply-adds
-    done_floor_frames_per_second: float  # the same as a speed
-
-
 def measure_parts(
     workload: Workload, *, peak_multiply_adds: float, core: str | os.PathLike, noise: str | os.PathLike
-) -> Parts:
+) -> dict[str, Any]:
     """Records the episodes of a workload, and replays them part by part.
 
     `peak_multiply_adds` is the peak rate of one core, per second.
+
+    Returns:
+        The parts of one step on one core, in seconds of processor time.
 
     Raises:
         NeurozooError: A file is missing, or a replay differs from the recording.
@@ -73,24 +52,29 @@ def measure_parts(
         multiply_adds += len(trace.planes) * count_multiply_adds(layout, theta, trace.planes, reference=reference)
     reset, play, observe, forward = seconds
     floor, done_floor = ((reset + play + count / peak_multiply_adds) / steps for count in (multiply_adds, done))
-    return Parts(
-        network=workload.network,
-        game=workload.game,
-        steps=steps,
-        frames=frames,
-        emulator_microseconds_per_frame=1e6 * (reset + play) / frames,
-        emulator_frames_per_second=frames / (reset + play),
-        reset_milliseconds=1e3 * reset / len(workload.episodes),
-        preprocessing_microseconds_per_step=1e6 * observe / steps,
-        forward_microseconds_per_step=1e6 * forward / steps,
-        forward_gigaflops=2e-9 * done / forward,
-        multiply_adds_per_step=multiply_adds / steps,
-        floor_microseconds_per_step=1e6 * floor,
-        floor_frames_per_second=frames / steps / floor,
-        done_multiply_adds_per_step=done / steps,
-        done_floor_microseconds_per_step=1e6 * done_floor,
-        done_floor_frames_per_second=frames / steps / done_floor,
-    )
+    return {
+        "network": workload.network,
+        "game": workload.game,
+        "steps": steps,  # of the episodes
+        "frames": frames,
+        # The emulator alone, with the recorded actions, including resets; then the same as a speed.
+        "emulator_microseconds_per_frame": 1e6 * (reset + play) / frames,
+        "emulator_frames_per_second": frames / (reset + play),
+        "reset_milliseconds": 1e3 * reset / len(workload.episodes),  # the start of an episode, including no-ops
+        # From two screens to a plane of the observation, and from there to the outputs.
+        "preprocessing_microseconds_per_step": 1e6 * observe / steps,
+        "forward_microseconds_per_step": 1e6 * forward / steps,
+        "forward_gigaflops": 2e-9 * done / forward,  # two operations for each multiply-add of the engine
+        # Of a step that reuses nothing: all of the convolutions, and those of dense layers whose input is not zero.
+        "multiply_adds_per_step": multiply_adds / steps,
+        # The emulator's share of a step plus these multiply-adds at the core's peak rate; then the same as a speed.
+        "floor_microseconds_per_step": 1e6 * floor,
+        "floor_frames_per_second": frames / steps / floor,
+        # The same with those of the engine, which skips inputs that have not changed since the step before.
+        "done_multiply_adds_per_step": done / steps,
+        "done_floor_microseconds_per_step": 1e6 * done_floor,
+        "done_floor_frames_per_second": frames / steps / done_floor,
+    }
 
 
 def _record(workload: Workload, number: int, *, core, noise, reference) -> tuple[Trace, np.ndarray]:
@@ -145,36 +129,23 @@ def _time_forward(
     return float(seconds[:, 1].min()), int(multiply_adds)
 
 
-def observations_of(planes: np.ndarray, channels: int) -> np.ndarray:
-    """Stacks planes, (steps, height, width, plane channels), into observations, (steps, height, width, channels).
-
-    The oldest plane comes first, with zeros before the first.
-    """
-    stack = channels // planes.shape[3]
-    padded = np.concatenate([np.zeros((stack - 1, *planes.shape[1:]), planes.dtype), planes])
-    return np.concatenate([padded[age : age + len(planes)] for age in range(stack)], axis=3)
-
-
 def count_multiply_adds(
     layout: Layout, theta: np.ndarray, planes: np.ndarray, *, reference: np.ndarray | None = None
 ) -> float:
     """Counts the multiply-adds of a step that reuses nothing. Zero inputs of dense layers are left out.
 
     Convolutions count in full, with the zero padding around a picture. Channels of a gated layer count only in the
-    cycles in which they take part. The count uses Keras, so it does not depend on the engine that it judges.
-
-    Args:
-        layout: The network.
-        theta: Weights, float32, shape (parameters,).
-        planes: Planes of consecutive observations, as in a `Trace`.
-        reference: Reference batch of a network with virtual batch norm.
+    cycles in which they take part. The count uses Keras, so it does not depend on the engine that it judges. Planes are
+    those of a `Trace`.
 
     Returns:
         The mean over about `COUNTED` observations, evenly spaced.
     """
     import keras
 
-    observations = observations_of(planes, layout.observation_shape[2])[:: -(-len(planes) // COUNTED)]
+    height, width, channels = planes.shape[1:]
+    shape = ObservationShape(height, width, channels, stack=layout.observation_shape[2] // channels)
+    observations = next(stacked(planes, len(planes), shape))[:: -(-len(planes) // COUNTED)]
     model = layout.keras_model(theta, reference)
     names = [placed.layer.name for placed in layout.layers]
     inner = keras.Model(model.inputs, [model.inputs[0], *(model.get_layer(name).output for name in names)])

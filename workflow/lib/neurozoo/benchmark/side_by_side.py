@@ -74,21 +74,21 @@ CONTESTS = {
 
 
 class Side:
-    """A process that makes steps on request.
+    """A process that makes steps on request, by default without GPUs.
 
     Raises:
         NeurozooError: The process ended before it was ready.
     """
 
-    def __init__(self, name: str, command: Sequence[str]) -> None:
+    def __init__(self, name: str, command: Sequence[str], *, environment: Mapping[str, str] | None = None) -> None:
         self.name = name
-        environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3"}
+        without_gpus = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3"}
         self._process: Any = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=environment,
+            env=environment or without_gpus,
             start_new_session=True,  # Ctrl-C goes to this process only, which ends the other
         )
         try:

@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -68,21 +69,6 @@ def make_workload(network: str, game: str, *, noise: str | os.PathLike, frames: 
     return Workload(network, game, rules, layout, tuple(episode() for _ in range(EPISODES)))
 
 
-@dataclass(frozen=True)
-class Speed:
-    """The speed of the native core's engine for one network, game and number of threads."""
-
-    network: str
-    game: str
-    engine: str
-    threads: int  # episodes at once
-    episodes: int  # that were counted
-    frames_per_second: float  # emulator frames of all threads per second of wall time
-    frames_per_second_per_core: float  # per second of busy thread time, which includes making weights
-    frames_per_processor_second: float  # does not depend on other load
-    steps_per_second_per_core: float  # decisions, each one forward pass, per second of busy thread time
-
-
 def measure_speed(
     workload: Workload,
     *,
@@ -91,7 +77,7 @@ def measure_speed(
     core: str | os.PathLike,
     noise: str | os.PathLike,
     at_end: Callable[[], None] = lambda: None,
-) -> Speed:
+) -> dict[str, Any]:
     """Plays the workload's episodes again and again, as a generation does, and counts the frames.
 
     The clock starts and stops while episodes run, so no thread is idle during the measurement. It ends with a complete
@@ -118,33 +104,17 @@ def measure_speed(
         wall, processor = time.perf_counter() - begin, time.process_time() - processor
         at_end()
     frames, busy = sum(r.frames for r in results), sum(r.seconds for r in results)
-    return Speed(
-        network=workload.network,
-        game=workload.game,
-        engine="native",
-        threads=threads,
-        episodes=len(results),
-        frames_per_second=frames / wall,
-        frames_per_second_per_core=frames / busy,
-        frames_per_processor_second=frames / processor,
-        steps_per_second_per_core=sum(r.steps for r in results) / busy,
-    )
-
-
-@dataclass(frozen=True)
-class BatchedSpeed:
-    """The speed of the batched engine for one network and game, and how long it waits."""
-
-    network: str
-    game: str
-    backend: str  # of Keras
-    device: str  # that computed the networks
-    slots: int  # episodes at once
-    threads: int  # that step the environments
-    episodes: int  # that ended during the measurement
-    frames_per_second: float  # emulator frames per second of wall time, with the mean of a random frame skip
-    decisions_per_second: float  # of all agents
-    emulator_share: float  # of the time in which an environment was stepped; else, all waited for networks
+    return {
+        "network": workload.network,
+        "game": workload.game,
+        "engine": "native",
+        "threads": threads,  # episodes at once
+        "episodes": len(results),  # that were counted
+        "frames_per_second": frames / wall,  # emulator frames of all threads
+        "frames_per_second_per_core": frames / busy,  # per second of busy thread time, which includes making weights
+        "frames_per_processor_second": frames / processor,  # does not depend on other load
+        "steps_per_second_per_core": sum(r.steps for r in results) / busy,  # decisions, each one forward pass
+    }
 
 
 def measure_batched(
@@ -156,7 +126,7 @@ def measure_batched(
     core: str | os.PathLike,
     noise: str | os.PathLike,
     slots: int,
-) -> BatchedSpeed:
+) -> dict[str, Any]:
     """Plays the benchmark's episodes as `measure_speed` does, and counts from when all slots play what is compiled.
 
     Raises:
@@ -185,18 +155,19 @@ def measure_batched(
         after, device = evaluator.usage, evaluator.device
     decisions = after.decisions - before.decisions
     fewest, most = load.protocol.least_frame_skip or load.protocol.frame_skip, load.protocol.frame_skip
-    return BatchedSpeed(
-        network=network,
-        game=game,
-        backend=keras.backend.backend(),
-        device=device,
-        slots=slots,
-        threads=threads,
-        episodes=episodes,
-        frames_per_second=decisions * (fewest + most) / 2 / wall,
-        decisions_per_second=decisions / wall,
-        emulator_share=(after.world_seconds - before.world_seconds) / wall,
-    )
+    return {
+        "network": network,
+        "game": game,
+        "backend": keras.backend.backend(),
+        "device": device,  # that computed the networks
+        "slots": slots,  # episodes at once
+        "threads": threads,  # that step the environments
+        "episodes": episodes,  # that ended during the measurement
+        "frames_per_second": decisions * (fewest + most) / 2 / wall,  # with the mean of a random frame skip
+        "decisions_per_second": decisions / wall,  # of all agents
+        # Of the time in which an environment was stepped; else, all waited for networks.
+        "emulator_share": (after.world_seconds - before.world_seconds) / wall,
+    }
 
 
 def _open_queue(evaluator: Evaluator, workload: Workload) -> Callable[[int], None]:

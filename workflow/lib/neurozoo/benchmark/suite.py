@@ -4,16 +4,16 @@ import itertools
 import math
 import os
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from neurozoo.benchmark.alternative import measure_alternatives
 from neurozoo.benchmark.between_episodes import measure_decoding, measure_update
 from neurozoo.benchmark.machine_peak import measure_peak, software
 from neurozoo.benchmark.own_process import in_own_process, measure_memory
-from neurozoo.benchmark.parts import Parts, measure_parts
-from neurozoo.benchmark.speed import Speed, make_workload, measure_speed
+from neurozoo.benchmark.parts import measure_parts
+from neurozoo.benchmark.speed import make_workload, measure_speed
 from neurozoo.errors import NeurozooError
 from neurozoo.genomes.noise_table import open_noise_table
 from neurozoo.native import load_core
@@ -48,19 +48,12 @@ def run_benchmark(
 ) -> dict[str, object]:
     """Measures everything: about six minutes for the defaults on two cores.
 
-    Args:
-        networks: Network names.
-        games: Atari games.
-        threads: Numbers of threads to measure; None for `default_threads()`.
-        seconds: Duration of each measurement of whole episodes.
-        core: The native core.
-        noise: The noise table.
-        tell: Called with a line about the measurement that starts.
+    `threads` are numbers of threads to measure; None for `default_threads()`. Each measurement of whole episodes takes
+    so many seconds. `tell` is called with a line about the measurement that starts.
 
     Returns:
-        Plain JSON: `machine`, `software`, `peak`, `results` (a `Speed` for each network, game and number of threads),
-        `parts` (a `Parts` with the fields of `judged`, for each network and game), `alternatives`, `memory`,
-        `decoding`, `update`.
+        Plain JSON: `machine`, `software`, `peak`, `results` (of `measure_speed`, for each network, game and number of
+        threads), `parts` (of `judged`, for each network and game), `alternatives`, `memory`, `decoding`, `update`.
 
     Raises:
         NeurozooError: A file is missing, a name is unknown, or a number is out of range.
@@ -87,13 +80,12 @@ def run_benchmark(
         speeds = [measure_speed(workload, threads=count, seconds=seconds, core=core, noise=noise) for count in threads]
         peak = report["peak"]["multiply_adds_per_second"]
         parts = measure_parts(workload, peak_multiply_adds=peak, core=core, noise=noise)
-        report["results"] += [asdict(speed) for speed in speeds]
-        report["parts"].append(judged(parts, speeds[0]))
+        report["results"] += speeds
+        report["parts"].append(judged(parts, speeds[0]["frames_per_processor_second"]))
     tell("ale-py's vector environment with Keras")
-    alternatives = in_own_process(
+    report["alternatives"] = in_own_process(
         measure_alternatives, games, networks, seconds=min(seconds, ALTERNATIVE_SECONDS), one_core=True
     )
-    report["alternatives"] = [asdict(alternative) for alternative in alternatives]
     tell("memory, decoding of genomes, update of evolution strategies")
     report["memory"] = [
         in_own_process(measure_memory, workload, threads=threads[-1], core=core, noise=noise)
@@ -101,34 +93,33 @@ def run_benchmark(
         if workload.game == games[0]
     ]
     report["decoding"] = [
-        asdict(measure_decoding(network, games[0], threads=threads[-1], core=core, noise=noise)) for network in networks
+        measure_decoding(network, games[0], threads=threads[-1], core=core, noise=noise) for network in networks
     ]
     bandwidth = 1e9 * report["peak"]["read_gigabytes_per_second"][str(threads[-1])]
-    update = measure_update(UPDATED_NETWORK, games[0], threads=threads[-1], bandwidth=bandwidth, noise=noise)
-    report["update"] = asdict(update)
+    report["update"] = measure_update(UPDATED_NETWORK, games[0], threads=threads[-1], bandwidth=bandwidth, noise=noise)
     return report
 
 
-def judged(parts: Parts, speed: Speed) -> dict[str, object]:
+def judged(parts: Mapping[str, Any], reached: float) -> dict[str, Any]:
     """Compares the cost of the whole step, with the fewest threads, with the cost of its parts and with the floors.
 
     Returns:
-        The fields of `parts`, and `frames_per_processor_second`; `step_microseconds` of processor time, which includes
-        making weights; `rest_microseconds`, the share of it that no part explains; and `share_of_floor` and
+        `parts`, and what was `reached`, `frames_per_processor_second`; `step_microseconds` of processor time, which
+        includes making weights; `rest_microseconds`, the share of it that no part explains; and `share_of_floor` and
         `share_of_done_floor`, 1 for an engine that wastes no time.
     """
-    reached = speed.frames_per_processor_second
-    step = 1e6 * parts.frames / parts.steps / reached
+    frames = parts["frames"] / parts["steps"]
+    step = 1e6 * frames / reached
     explained = (
-        parts.emulator_microseconds_per_frame * parts.frames / parts.steps
-        + parts.preprocessing_microseconds_per_step
-        + parts.forward_microseconds_per_step
+        parts["emulator_microseconds_per_frame"] * frames
+        + parts["preprocessing_microseconds_per_step"]
+        + parts["forward_microseconds_per_step"]
     )
     return {
-        **asdict(parts),
+        **parts,
         "frames_per_processor_second": reached,
         "step_microseconds": step,
         "rest_microseconds": step - explained,
-        "share_of_floor": reached / parts.floor_frames_per_second,
-        "share_of_done_floor": reached / parts.done_floor_frames_per_second,
+        "share_of_floor": reached / parts["floor_frames_per_second"],
+        "share_of_done_floor": reached / parts["done_floor_frames_per_second"],
     }

@@ -3,7 +3,6 @@
 import itertools
 import json
 import sys
-from dataclasses import asdict
 from pathlib import Path
 
 from neurozoo.cli import arguments as args
@@ -87,7 +86,7 @@ def _bench_batched(options):
     for network, game, threads, slots in itertools.product(*choices, options.slots or [256]):
         given = {"threads": threads, "slots": slots, "seconds": options.seconds}
         speed = measure_batched(network, game, **given, core=options.core, noise=options.noise)
-        print(json.dumps(asdict(speed)), flush=True)
+        print(json.dumps(speed), flush=True)
 
 
 def _bench_learner(options):
