@@ -18,12 +18,7 @@ _ENTRY = re.compile(r"\([^()]*\)|[^(),\s]+")
 
 
 def elite_line(genome: list, before: list | None) -> str:
-    """Returns the line about an elite.
-
-    Args:
-        genome: Its genome, as JSON.
-        before: The genome of the line before; None if there is none.
-    """
+    """Returns the line about an elite, from its genome, as JSON, and that of the line before, if there is one."""
     kept = 0 if before is None else common_length(before, genome)
     if len(genome) <= 1 + _WHOLE or kept < 1 or before is None:
         return f"{MARK} {Genome.from_json(genome).to_text()}"

@@ -47,16 +47,12 @@ class Weights:
 
 @dataclass(frozen=True)
 class Genome:
-    """A recipe for weights, a few bytes per generation instead of 16 MB.
+    """A recipe for weights, a few bytes per generation instead of 16 MB."""
 
-    Attributes:
-        initial: Index of the initial weights in the noise table, or the initial weights themselves. Only the index has
-            a JSON form.
-        mutations: One `Mutation` per ancestor, oldest first.
-    """
-
+    # Index of the initial weights in the noise table, or the initial weights themselves. Only the index has a JSON
+    # form.
     initial: int | Weights
-    mutations: tuple[Mutation, ...] = ()
+    mutations: tuple[Mutation, ...] = ()  # one `Mutation` per ancestor, oldest first
 
     @property
     def is_recipe(self) -> bool:

@@ -23,11 +23,8 @@ REMEDY = "Delete it and build it again: snakemake --cores 1 results/noise/table.
 def build_noise_table(path: str | os.PathLike, *, size: int = PUBLISHED_SIZE) -> str:
     """Writes the noise table in chunks, which bounds the memory; the bytes are those of a single draw.
 
-    `<name>.json` beside the table holds its size and SHA-256.
-
-    Args:
-        path: The file to write: little-endian float32, no header.
-        size: Number of values. The published table has 250,000,000; smaller ones are for tests.
+    The file is little-endian float32 without a header; `<name>.json` beside it holds its size and SHA-256. The
+    published table has 250,000,000 values; smaller ones are for tests.
 
     Returns:
         SHA-256 of the file.
@@ -61,9 +58,7 @@ def _facts_path(path: Path) -> Path:
 def open_noise_table(path: str | os.PathLike, *, verify: bool = True) -> np.ndarray:
     """Maps a table that `build_noise_table` wrote into memory, where all runs of a node share it.
 
-    Args:
-        path: The table.
-        verify: Whether to check the SHA-256 of the whole file first (about a second per gigabyte).
+    To verify the SHA-256 of the whole file first takes about a second per gigabyte.
 
     Returns:
         Read-only float32, shape (size,).
@@ -96,13 +91,6 @@ def weighted_sum(
 
     Every product and every sum is rounded to float32, in the order of `indices`. The bits therefore depend neither on
     the number of threads nor on the machine's linear algebra library.
-
-    Args:
-        noise: The table, float32, shape (size,).
-        indices: Start of each slice.
-        weights: Factor of each slice, taken as float32.
-        count: Length of a slice.
-        threads: Number of blocks summed in parallel.
 
     Returns:
         float32, shape (count,): the sum of `weight * noise[index : index + count]`.

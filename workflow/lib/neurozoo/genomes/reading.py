@@ -111,10 +111,8 @@ def read_text(source: str | os.PathLike) -> str:
 def parse_genome(text: str, *, seeds: bool = False) -> Genome | tuple[int, ...] | Mapping:
     """Reads a genome in any of the published forms.
 
-    Args:
-        text: A tuple or list of numbers, a JSON object, or a log, of which the last line `Current elite: (...)`
-            counts.
-        seeds: Whether a flat list of numbers means seeds of cshenton/neuroevolution.
+    They are a tuple or list of numbers, a JSON object, or a log, of which the last line `Current elite: (...)` counts.
+    With `seeds`, a flat list of numbers means seeds of cshenton/neuroevolution.
 
     Returns:
         A genome, seeds, or the JSON object.

@@ -19,10 +19,7 @@ REBUILD = f"Build it again: snakemake --cores all --force {CORE}"
 
 
 def load_core(core: str | os.PathLike) -> SimpleNamespace:
-    """Loads the core after checking that it fits these sources and this processor. TensorFlow has no part in it.
-
-    Args:
-        core: `libneurozoo_core.so`, with `build.json` beside it.
+    """Loads the core, with `build.json` beside it, after checking that it fits these sources and this processor.
 
     Returns:
         Its functions by name, such as `make_atari_vector`; see `neurozoo.native.functions.Function`.

@@ -20,13 +20,9 @@ _DAMAGED = f"Delete this image, and {_BUILD}"
 
 
 def describe_image(folder: Path, *, commit: str, requirements: Iterable[str], project: Path = _PROJECT) -> None:
-    """Writes what an image is built from, so that `check_image` can compare it with another checkout.
+    """Writes to `image.json` what an image is built from, so that `check_image` can compare it with another checkout.
 
-    Args:
-        folder: Where `image.json` is to appear.
-        commit: That of the project, for messages.
-        requirements: Names of the lock files whose packages are installed, such as `cpu` for envs/requirements-cpu.txt.
-        project: Folder with the project's sources.
+    Requirements are names of the lock files whose packages are installed, such as `cpu` for envs/requirements-cpu.txt.
     """
     locks = [f"envs/requirements-{name}.txt" for name in requirements]
     facts = {
@@ -40,9 +36,8 @@ def describe_image(folder: Path, *, commit: str, requirements: Iterable[str], pr
 def check_image(folder: Path = IMAGE, *, project: Path = _PROJECT) -> None:
     """Refuses an image for another commit, whose packages or core are not those that this checkout asks for.
 
-    Commits themselves may differ: pages, rules and the library lie outside of the image and may change.
-
-    Outside of containers there is no image, and nothing to check.
+    Commits themselves may differ: pages, rules and the library lie outside of the image and may change. Outside of
+    containers there is no image, and nothing to check.
 
     Raises:
         NeurozooError: The image was built from other lock files or other sources of the core. The message names them

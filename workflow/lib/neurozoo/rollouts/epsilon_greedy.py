@@ -45,7 +45,7 @@ def play_epsilon_greedily(
 
     Args:
         frozen_folder: The frozen model; nothing else of the run is needed.
-        output: Optional JSON file.
+        output: JSON file for the record that is returned.
         epsilon: Probability in every step of a random action, drawn uniformly. None for 0.05, or 0 for agents that
             draw their actions anyway.
         action_rules: How outputs become actions: `greedy`, `sampled`, or both; empty for the agent's own rule.
@@ -60,9 +60,9 @@ def play_epsilon_greedily(
         terminal: See `Progress`.
 
     Returns:
-        The record that goes into `output`: the agent, `epsilon`, `seed` and `tests`, one for each protocol and action
-        rule. Each test has the `protocol`, the `action_rule`, a `summary`, the `episodes` and `steps_per_second`. The
-        same agent and arguments give the same episodes.
+        The agent, `epsilon`, `seed` and `tests`, one for each protocol and action rule. Each test has the `protocol`,
+        the `action_rule`, a `summary`, the `episodes` and `steps_per_second`. The same agent and arguments give the
+        same episodes.
 
     Raises:
         NeurozooError: The folder holds no frozen model, the model does not fit its game, a protocol or an action rule,

@@ -24,21 +24,17 @@ class Perturbation:
     """Noise that makes a game harder than in training; by default there is none.
 
     Each draw depends only on the rollout's seed, the kind of noise and, except for parameters, the episode's number.
-
-    Attributes:
-        observation: Standard deviation of Gaussian noise on every number of the observation, as a part of the
-            observations' range where they have one. Drawn anew in every step for the whole stack, as in the Atari Zoo.
-            Not clipped.
-        parameter: Standard deviation of Gaussian noise on the kernels of the convolutions, or on those of the dense
-            layers if there are no convolutions. Drawn once per rollout.
-        action: Probability in every step of a random action, drawn uniformly.
-        sticky_probability: Probability per frame that the emulator repeats the previous action; None for the
-            protocol's. (The Atari Zoo repeats whole steps.)
     """
 
+    # Standard deviation of Gaussian noise on every number of the observation, as a part of the observations' range
+    # where they have one. Drawn anew in every step for the whole stack, as in the Atari Zoo. Not clipped.
     observation: float = 0.0
+    # Standard deviation of Gaussian noise on the kernels of the convolutions, or on those of the dense layers if there
+    # are no convolutions. Drawn once per rollout.
     parameter: float = 0.0
-    action: float = 0.0
+    action: float = 0.0  # probability in every step of a random action, drawn uniformly
+    # Probability per frame that the emulator repeats the previous action; None for the protocol's. (The Atari Zoo
+    # repeats whole steps.)
     sticky_probability: float | None = None
 
     def protocol(self, frozen: FrozenModel) -> Protocol:

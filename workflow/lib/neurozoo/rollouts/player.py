@@ -27,19 +27,12 @@ EPSILON = 0.05  # usual probability of a random action in tests of agents that a
 
 
 class Decision(NamedTuple):
-    """What a player saw, thought and chose at a step, for one environment.
+    """What a player saw, thought and chose at a step, for one environment."""
 
-    Attributes:
-        seen: The observation with the noise that the agent saw.
-        representation: Activation of the second-to-last layer.
-        outputs: float32, shape (outputs,): the network's.
-        chosen: float32, shape (outputs,): what the world gets, see `World.act`; with one-hot actions.
-    """
-
-    seen: np.ndarray
-    representation: np.ndarray
-    outputs: np.ndarray
-    chosen: np.ndarray
+    seen: np.ndarray  # the observation with the noise that the agent saw
+    representation: np.ndarray  # activation of the second-to-last layer
+    outputs: np.ndarray  # float32, shape (outputs,): the network's
+    chosen: np.ndarray  # float32, shape (outputs,): what the world gets, see `World.act`; with one-hot actions
 
 
 class Player:

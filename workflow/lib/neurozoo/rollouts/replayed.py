@@ -9,17 +9,11 @@ from neurozoo.rollouts.perturbations import perturb_kernels
 
 
 class ReplayedNetwork:
-    """Computes activations of layers from the observations of a rollout.
+    """Computes activations of layers, given by their names, from the observations of a rollout.
 
     A network with a history needs the steps in their order, from the first one on; a network with a memory computes
-    them one by one. Others may be asked about any steps.
-
-    Args:
-        frozen: The network.
-        layers: Names of layers.
-        noise: Of the kernels, with which the rollout was played; see `Perturbation.parameter`.
-        seed: Seed of that noise.
-        keeps_memory: Whether the memory after each step follows the activations.
+    them one by one. Others may be asked about any steps. If `keeps_memory`, the memory after each step follows the
+    activations. The kernels get the noise with which the rollout was played, see `perturb_kernels`.
     """
 
     def __init__(

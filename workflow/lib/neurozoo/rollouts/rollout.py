@@ -32,19 +32,12 @@ from neurozoo.text import number_label
 
 @dataclass(frozen=True)
 class Rollout:
-    """Summary of a recording.
+    """Summary of a recording."""
 
-    Attributes:
-        steps: Number of recorded steps.
-        scores: Score of each episode; the last one may have been cut off.
-        steps_per_second: Recording speed, without the time to write the file.
-        is_cut: Whether the last episode was cut off after `max_steps`.
-    """
-
-    steps: int
-    scores: tuple[float, ...]
-    steps_per_second: float
-    is_cut: bool = False
+    steps: int  # number of recorded steps
+    scores: tuple[float, ...]  # score of each episode; the last one may have been cut off
+    steps_per_second: float  # recording speed, without the time to write the file
+    is_cut: bool = False  # whether the last episode was cut off after `max_steps`
 
 
 def record_rollout(
@@ -91,10 +84,10 @@ def record_rollout(
         min_steps: Plays more episodes until there are this many steps.
         seed: Decides the no-ops at the start of each episode, which actions stick, and all noise.
         noops: Starts every episode with this many no-ops instead of drawing them.
-        observation_noise: See `Perturbation.observation`.
-        parameter_noise: See `Perturbation.parameter`.
-        action_noise: See `Perturbation.action`.
-        sticky_probability: See `Perturbation.sticky_probability`.
+        observation_noise: See `Perturbation`, also for the next three.
+        parameter_noise: Of the kernels.
+        action_noise: Probability of a random action.
+        sticky_probability: That the emulator repeats an action.
         streamlined: Leaves out `observations`, `frames`, `ram` and `representation`.
         table: Optional `.parquet` of the steps, see `StepTable`; without RAM if `streamlined`.
         log: See `Progress`.
@@ -196,15 +189,8 @@ class _Records:
         before = {"step": world.steps, "frame": world.frames, "ram": world.ram}
         observation, reward, _ = world.act(chosen)
         if self.table is not None:
-            self.table.append(
-                **before,
-                episode=len(self._starts) - 1,
-                action=action,
-                reward=reward,
-                score=score,
-                is_last=world.is_done,
-                outputs=decision.outputs,
-            )
+            before |= {"episode": len(self._starts) - 1, "action": action, "score": score, "outputs": decision.outputs}
+            self.table.append(**before, reward=reward, is_last=world.is_done)
         return observation, reward
 
     def write(self, output: str | os.PathLike, scores: list[float], perturbation: Perturbation, seed: int) -> None:
