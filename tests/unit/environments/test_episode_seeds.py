@@ -6,7 +6,7 @@ from neurozoo.algorithms.neuroevolution.base import draw_episode
 from neurozoo.environments.episode_seeds import RANGES, draw_seed
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.genomes.genome import Genome
-from neurozoo.randomness import MAX_SEED, Purpose, generator
+from neurozoo.randomness import MAX_SEED, Purpose
 from neurozoo.rollouts.player import episode_starts
 
 SPLIT, SHARED = get_protocol("river_split"), get_protocol("river_fixed")
@@ -51,11 +51,3 @@ def test_runs_and_rollouts_take_their_seeds_from_there():
         assert len(set(seeds)) == 60
     found = episode_starts(SPLIT, seed=3)
     assert all(next(found)["seed"] >= RANGES["test"][0] for _ in range(60))
-
-
-def test_other_protocols_share_their_seeds():
-    machado = get_protocol("machado2018")
-    for n in range(10):
-        expected = int(generator((4, 2), Purpose.TEST_EPISODE, n).integers(MAX_SEED))
-        episode = draw_episode(Genome(0), Purpose.TEST_EPISODE, n, entropy=(4, 2), protocol=machado)
-        assert episode.seed == expected

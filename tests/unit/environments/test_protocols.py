@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.observations import observation_shape
-from neurozoo.environments.protocols import PROTOCOLS, Protocol, get_protocol, output_names, protocol_of, start_actions
+from neurozoo.environments.protocols import Protocol, get_protocol, output_names, protocol_of, start_actions
 from neurozoo.errors import NeurozooError
 
 WITHOUT_FIRE = "asterix crazy_climber freeway journey_escape kung_fu_master ms_pacman skiing tutankham"
@@ -80,19 +80,6 @@ def test_what_is_random_after_the_start_of_an_episode(game, choice, has_chance):
 
 
 @pytest.mark.parametrize(
-    ("game", "protocol"),
-    [
-        ("pong", "uber2018"),
-        ("river_crossing", "river_fixed"),
-        ("hard_maze", "hard_maze"),
-        ("gym.CartPole-v1", "gymnasium"),
-    ],
-)
-def test_every_game_has_a_protocol_of_its_own(game, protocol):
-    assert protocol_of(game).name == protocol
-
-
-@pytest.mark.parametrize(
     ("game", "protocol", "observation", "outputs"),
     [
         ("pong", "uber2018", (84, 84, 4), 6),
@@ -112,14 +99,6 @@ def test_a_network_fits_what_a_game_shows_and_takes(game, protocol, observation,
     layout = layout_of(game, "simple", record)
     assert layout.observation_shape == observation_shape(game, record).observation == observation
     assert layout.num_actions == len(output_names(game, record)) == outputs
-
-
-def test_the_river_can_be_seen_in_four_ways():
-    shapes = {
-        kind: observation_shape("river_crossing", protocol_of("river_crossing", observation=kind)).observation
-        for kind in ("pixels", "rgb", "greyscale", "objects")
-    }
-    assert shapes == {"pixels": (84, 84, 4), "rgb": (20, 20, 3), "greyscale": (20, 20, 1), "objects": (20, 20, 6)}
 
 
 @pytest.mark.parametrize(
@@ -143,22 +122,6 @@ def test_the_river_can_be_seen_in_four_ways():
 def test_a_protocol_or_network_that_does_not_fit_the_game_is_refused(call, complaint):
     with pytest.raises(NeurozooError, match=complaint):
         call()
-
-
-def test_a_protocol_is_written_down_with_what_was_chosen_of_it():
-    facts = protocol_of("river_crossing", observation="objects").facts
-    assert list(facts.items()) == [
-        ("protocol", "river_fixed"),
-        ("action_set", "minimal"),
-        ("observation", "objects"),
-        ("start_state", "today"),
-    ]
-
-
-def test_a_protocol_with_another_action_set_keeps_the_rest():
-    changed = get_protocol("uber2018", action_set="full")
-    assert changed.action_set == "full"
-    assert dataclasses.replace(changed, action_set="minimal") == PROTOCOLS["uber2018"]
 
 
 @pytest.mark.parametrize(

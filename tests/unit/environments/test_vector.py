@@ -65,15 +65,6 @@ def test_an_episode_depends_on_its_own_seed_only():
     assert (beside.stacks[0] != beside.stacks[1]).any()
 
 
-def test_a_new_episode_begins_with_three_black_screens():
-    environment = vector()
-    play(environment, 50, np.random.default_rng(1))
-    environment.start_episodes(np.array([False, True, False]))
-    assert not environment.stacks[1, :3].any()
-    assert environment.stacks[1, 3].any()
-    assert environment.stacks[0, :3].any()
-
-
 def test_lost_lives_and_the_end_of_the_game_are_distinguished():
     seen = play(vector(count=1, protocol=get_protocol("nature2015")), 600, np.random.default_rng(1))
     lost = sum(int(step[5][0]) for step in seen)
@@ -93,21 +84,6 @@ def test_rewards_are_the_games_own_points():
     seen = play(vector("seaquest", count=4), 900, np.random.default_rng(1))
     rewards = {float(reward) for step in seen for reward in step[2]}
     assert max(rewards) >= 20
-
-
-def test_observations_equal_those_of_our_own_preprocessing():
-    """Without sticky actions both play the same game. Rounding may differ by one grey level."""
-    plain = dataclasses.replace(STICKY, sticky_probability=0.0)
-    environment, twin = vector("pong", plain, count=1), make_world("pong", plain)
-    twin.reset(noops=0)
-    for action in np.random.default_rng(3).integers(environment.num_actions, size=60):
-        environment.send(np.array([action]))
-        environment.receive()
-        observation, _, _ = twin.step(int(action))
-        difference = np.abs(
-            environment.stacks[0].transpose(1, 2, 0).astype(int) - np.rint(observation * 255).astype(int)
-        )
-        assert difference.max() <= 1
 
 
 @pytest.mark.parametrize(("game", "protocol"), [("pong", "uber2018"), ("river_crossing", "river_fixed")])

@@ -25,15 +25,6 @@ def vector(protocol=PROTOCOL, count=3, seed=0):
     )
 
 
-def test_the_factory_makes_it():
-    environment = make_vector_environment(
-        "river_crossing", PROTOCOL, count=2, threads=1, seed_of=lambda index, episode: 0
-    )
-    assert environment.num_actions == 18
-    assert environment.stacks.shape == (2, 4, 84, 84)
-    assert environment.lives.tolist() == [10, 10]
-
-
 def test_each_environment_plays_the_episode_of_its_seed():
     environment, twin = vector(count=2, seed=5), make_world("river_crossing", PROTOCOL)
     observation = twin.reset(seed=105)

@@ -70,16 +70,6 @@ def test_the_native_river_crossing_equals_its_twin_to_the_bit(play_natively, pro
     assert levels >= {0, 3}
 
 
-@pytest.mark.parametrize("protocol", ["river_fixed", "river_faithful"])
-def test_a_perfect_agent_gets_the_maximum_in_both_languages(play_natively, protocol):
-    world = make_world("river_crossing", protocol_of("river_crossing", protocol, observation="greyscale"))
-    outputs, planes, rewards, _ = record(world, wavering_agent(np.random.default_rng(0), share=1.1), seed=2)
-    assert sum(rewards) == {"river_fixed": 40, "river_faithful": 30}[protocol]
-    native = play_natively(world.protocol, outputs, world.shape, seed=2)
-    np.testing.assert_array_equal(native.planes, planes)
-    np.testing.assert_array_equal(native.rewards, rewards)
-
-
 @pytest.mark.parametrize("game", ["river_crossing", "hard_maze"])
 @pytest.mark.parametrize("max_frames", [1, 37])
 def test_a_frame_limit_ends_native_and_python_episodes_alike(play_natively, game, max_frames):

@@ -25,17 +25,6 @@ def test_fixed_episodes_do_not_favour_short_ones():
     np.testing.assert_allclose(fixed.occupancy.sum(axis=(1, 2)), fixed.values["path_length"], rtol=1e-5)
 
 
-def test_a_level_counts_the_same_in_every_batch():
-    levels = random_levels(9)
-    together = MAZE.evaluate(levels, PLAY, rngs(9))
-    for number in (0, 4, 8):
-        alone = MAZE.evaluate(levels[number : number + 1], PLAY, [np.random.default_rng(number)])
-        assert {name: array[0] for name, array in alone.values.items()} == {
-            name: array[number] for name, array in together.values.items()
-        }
-        np.testing.assert_array_equal(alone.occupancy[0], together.occupancy[number])
-
-
 @pytest.mark.parametrize(("unsolvable", "sum_of_occupancy"), [("walls", 255), ("zeros", 0)])
 def test_an_unsolvable_maze_has_no_agent_and_no_objective(unsolvable, sum_of_occupancy):
     levels = np.ones((2, SIDE, SIDE), np.uint8)

@@ -40,11 +40,6 @@ def test_endpoints_of_random_mazes_are_those_of_floyd_and_warshall():
         assert got == expected
 
 
-def test_a_corridor_begins_and_ends_at_its_ends():
-    found = find_endpoints(maze("...", "##.", "..."))
-    assert (found.start[0], found.goal[0], found.distance[0], found.reachable[0]) == (0, 2 * SIDE, 6, 7)
-
-
 def test_the_first_of_two_equal_pairs_wins():
     found = find_endpoints(maze("..#..", "#####", ".."))
     assert (found.start[0], found.goal[0], found.distance[0], found.reachable[0]) == (0, 1, 1, 2)

@@ -7,33 +7,8 @@ from neurozoo.environments.mazes.simulator import (
     TIME_LIMIT,
     TURN_LEFT,
     TURN_RIGHT,
-    MazeEpisodes,
     play,
-    reward_at,
 )
-
-AHEAD = {0: (1, 0), 1: (0, 1), 2: (-1, 0), 3: (0, -1)}  # (column, row)
-
-
-@pytest.mark.parametrize("direction", range(4))
-def test_the_view_turns_with_the_agent(direction):
-    walls = np.zeros((1, SIDE, SIDE), bool)
-    column, row = AHEAD[direction]
-    right = AHEAD[(direction + 1) % 4]
-    walls[0, 8 + 3 * row, 8 + 3 * column] = True  # three cells ahead
-    walls[0, 8 + right[1], 8 + right[0]] = True  # at the right hand
-    start = np.array([8 * SIDE + 8])
-    seen = MazeEpisodes(walls, start, np.array([0]), np.array([direction])).seen[0]
-    assert {tuple(each) for each in np.argwhere(seen == 2)} == {(2, 1), (3, 4)}
-    assert seen[2, 4] == 1  # its own cell
-
-
-def test_walls_do_not_hide_what_is_behind_them_and_outside_is_wall():
-    walls = np.zeros((1, SIDE, SIDE), bool)
-    walls[0, 0, 1] = True
-    seen = MazeEpisodes(walls, np.array([0]), np.array([2]), np.array([0])).seen[0]  # in the upper left corner
-    assert seen[2].tolist() == [1, 1, 8, 2, 1]  # from far to near: the goal behind the wall
-    assert (seen[:2] == 2).all()
 
 
 class Still:
@@ -53,11 +28,6 @@ def test_an_episode_without_the_goal_ends_after_648_steps():
     assert walks.lengths.tolist() == [648, 648]
     assert not walks.is_solved.any()
     assert walks.visits()[0, 0] == walks.visits()[1, 1] == 648
-
-
-def test_the_reward_falls_with_the_steps():
-    assert reward_at(648) == pytest.approx(0.1)
-    assert reward_at(1) == pytest.approx(1 - 0.9 / 648)
 
 
 def test_the_wall_follower_walks_through_a_corridor():

@@ -1,14 +1,10 @@
 from dataclasses import replace
 
 import numpy as np
-from neurozoo.agents.policies import NetworkOutputs
-from neurozoo.algorithms.impala.actor import Actor
-from neurozoo.algorithms.impala.rollouts import Rollout
 from neurozoo.environments.mazes.curriculum import Curriculum, Phase, draw_level
 from neurozoo.environments.mazes.simulator import MazeEpisodes, reward_at
 from neurozoo.environments.mazes.vector import MazeVectorEnvironment
 from neurozoo.environments.protocols import protocol_of
-from neurozoo.networks.maze_network import MAZE_OBSERVATION
 
 CLOSE = Phase(1.0, 0.5, 0.75, 0.0)  # a goal that random walks find
 PROTOCOL = protocol_of("maze")
@@ -68,31 +64,3 @@ def test_the_state_continues_the_same_episodes():
     for (before, _, step), (same, _, same_step) in pairs:
         for here, there in zip((*before, *step), (*same, *same_step), strict=True):
             np.testing.assert_array_equal(here, there)
-
-
-class Walker:
-    """A policy that walks at random."""
-
-    def initial_state(self, batch):
-        return ()
-
-    def step(self, inputs, state, rng):
-        count = len(inputs.observation)
-        return (
-            rng.integers(3, size=count),
-            NetworkOutputs(np.zeros((count, 3), np.float32), baseline=np.zeros(count, np.float32)),
-            state,
-        )
-
-
-def test_the_actor_of_impala_fills_rollouts_with_image_and_direction():
-    environment = environments(5, limit=30)
-    actor = Actor(environment, Walker(), ends_with_lives=False)
-    rollout = Rollout(length=40, num_envs=5, observation_shape=MAZE_OBSERVATION, num_actions=3)
-    actor.begin(rollout)
-    games = []
-    for step in range(40):
-        np.testing.assert_array_equal(rollout.observations[step], environment.stacks.transpose(0, 2, 3, 1))
-        games += actor.play(rollout, step, np.random.default_rng(step))
-    assert len(games) >= 5
-    assert rollout.is_last.sum() == len(games)

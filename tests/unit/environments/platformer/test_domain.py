@@ -67,10 +67,6 @@ def test_solutions_become_levels_and_equal_ones_equal_levels():
     assert (levels[:, 14:, :3] != 0).all()  # the runner begins on ground
 
 
-def test_pages_have_a_colour_for_each_tile():
-    assert len(set(MARIO.tile_colours)) == MARIO.num_tiles
-
-
 def test_a_finish_before_the_start_does_not_win():
     wrong = level_of()
     wrong[13, 40], wrong[13, 3] = ALPHABET.index("M"), ALPHABET.index("F")

@@ -26,12 +26,6 @@ def test_every_tile_looks_different_and_changes_only_its_own_place():
     assert len(seen) == len(ALPHABET) - 2
 
 
-def test_only_the_top_of_the_ground_is_green():
-    picture = draw_level(level_of())
-    top, below = (tile_at(picture, row, 5)[1, :, 1].astype(int) - tile_at(picture, row, 5)[1, :, 0] for row in (14, 15))
-    assert top.min() > 0 > below.max()
-
-
 def test_the_runner_is_drawn_where_it_is():
     level = level_of()
     game = replay(to_characters(level), decisions("*:RS", length=40))

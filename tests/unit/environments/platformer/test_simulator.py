@@ -47,57 +47,6 @@ def test_all_scenarios_of_the_original_engine_end_exactly_as_there(data_dir):
             ]
 
 
-@pytest.mark.parametrize(
-    ("program", "at", "expected"),
-    [
-        ("*:RS", [1, 2, 3, 5, 10, 20, 40, 80], "9.2000 11.4680 14.6865 23.5684 56.3488 146.4993 356.9335 792.4705"),
-        ("*:R", [1, 2, 5, 10, 20, 30], "8.6000 9.7340 15.7842 32.1744 77.2496 128.8421"),
-    ],
-)
-def test_a_runner_gains_speed_as_measured(program, at, expected):
-    game = replay(flat(), decisions(program, length=100))
-    assert [f"{game.position[tick, 0]:.4f}" for tick in at] == expected.split()
-
-
-@pytest.mark.parametrize(
-    ("program", "expected"),
-    [
-        (
-            "2:,*:J",
-            [209.7, 196.4, 185.0, 175.5, 167.9, 162.2, 158.4, 156.5, 157.885, 162.0622, 168.6129, 177.1810, 187.4638,
-             199.2043, 212.1836, 223],
-        ),
-        ("2:,3:J,*:", [209.7, 201.395, 197.3357, 196.8854, 199.5026, 204.7272, 212.1681, 221.4929, 223]),
-    ],
-)  # fmt: skip
-def test_a_runner_jumps_as_high_as_measured(program, expected):
-    game = replay(flat(), decisions(program, length=40))
-    # Measured values have four digits behind the point.
-    np.testing.assert_allclose(game.position[3 : 3 + len(expected), 1], expected, rtol=0, atol=5.1e-5)
-
-
-@pytest.mark.parametrize(
-    ("edits", "axis", "begin", "expected"),
-    [
-        ("g@12-12/13-13", "x", 0, [198.25, 196.50, 194.75]),
-        ("G@12-12/13-13", "y", 1, [223, 213.0, 204.1, 196.25, 189.38, 183.46, 178.44, 174.27]),
-        ("g@12-12/5-5", "y", 0, [95.00, 97.00, 100.70, 105.85, 112.22, 119.64, 127.94, 137.00]),
-    ],
-)
-def test_enemies_walk_fly_and_fall_as_measured(edits, axis, begin, expected):
-    game = replay(flat(edits), decisions("*:", length=10))
-    kind = KINDS.index("goomba")
-    found = [sprites[axis][sprites["kind"] == kind].item() for sprites in game.sprites[begin : begin + len(expected)]]
-    np.testing.assert_allclose(found, expected, rtol=0, atol=5.1e-3)
-
-
-def test_gaps_and_walls_are_passable_as_measured():
-    for width, is_passed in [(1, True), (2, False)]:
-        assert (replay(flat(f"-@20-{19 + width}/14-15"), decisions("*:RS")).status[-1] == WON) == is_passed
-    highest = [min(replay(flat(), decisions(program, length=40)).position[:, 1]) for program in ("2:,*:J", "2:,3:J,*:")]
-    np.testing.assert_allclose(223 - np.array(highest), [66.5, 26.1], atol=0.05)  # measured with one digit
-
-
 def random_program(rng, length):
     """Decisions that mostly hold on, so that runners get somewhere."""
     buttons, made = 0, []
