@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import yaml
 from neurozoo.agents import bundled_agents
-from neurozoo.agents.checkpoint import read_checkpoint, write_checkpoint
+from neurozoo.agents.checkpoint import read_checkpoint
 from neurozoo.agents.export import export_weights
 from neurozoo.agents.genome_import import import_genome
 from neurozoo.agents.playable_agent import play_as, read_agent
@@ -308,12 +308,3 @@ def test_exported_weights_have_names_and_shapes_and_need_no_pickle(bring, small_
         with np.load(path, allow_pickle=False) as arrays:
             assert arrays.files == ["conv1/w", "conv1/b", "conv2/w", "conv2/b", "fc/w", "fc/b", "out/w", "out/b"]
             np.testing.assert_array_equal(np.concatenate([arrays[name].ravel() for name in arrays.files]), theta)
-
-
-def test_export_keeps_the_reference_of_virtual_batch_norm(bring, small_noise_table, tmp_path):
-    folder = bring("[1]")
-    reference = np.ones((2, 84, 84, 4), np.float32)
-    write_checkpoint(
-        folder / "checkpoint.npz", replace(read_checkpoint(folder / "checkpoint.npz"), reference=reference)
-    )
-    assert export_weights(folder, tmp_path / "w.npz", noise=small_noise_table)["reference"] == (2, 84, 84, 4)

@@ -12,12 +12,6 @@ def nodes_of(checkpoint):
     return {node.name: node for node in graph.node}
 
 
-def constant(node):
-    from tensorflow import make_ndarray
-
-    return make_ndarray(node.attr["value"].tensor)
-
-
 def test_the_nodes_bear_the_names_of_the_atari_zoo(agent):
     nodes = nodes_of(agent("large"))
     zoo = ["X_t", "ga/conv1/relu", "ga/conv2/relu", "ga/conv3/relu", "ga/fc/relu", "ga/out/signal"]
@@ -26,17 +20,6 @@ def test_the_nodes_bear_the_names_of_the_atari_zoo(agent):
     assert nodes["X_t"].op == "Placeholder"
     assert [node for node, layer in nodes.items() if layer.op == "Relu"] == zoo[1:5]
     assert nodes["ga/out/signal"] == list(nodes.values())[-1]
-
-
-def test_weights_are_constants_with_a_leading_policy_axis(agent):
-    checkpoint = agent("large")
-    nodes = nodes_of(checkpoint)
-    arrays = checkpoint.layout.split(checkpoint.theta)
-    for layer, shape in (("conv1", (1, 8, 8, 4, 32)), ("conv2", (1, 4, 4, 32, 64)), ("fc", (1, 7744, 512))):
-        weights = constant(nodes[f"ga/{layer}/w"])
-        assert weights.shape == shape
-        np.testing.assert_array_equal(weights[0], arrays[f"{layer}/w"])
-    assert not {node.op for node in nodes.values()} & {"VariableV2", "VarHandleOp", "ReadVariableOp"}
 
 
 def networks():

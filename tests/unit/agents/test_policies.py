@@ -90,10 +90,3 @@ def test_a_memory_goes_from_step_to_step_and_is_cleared_where_an_episode_begins(
         if epsilon != 1.0:
             assert step.action.tolist() == [int(total > 2) for total in said[-1]]
     assert said == [[1.5, 1.5], [3.0, 3.0], [4.5, 1.5], [6.0, 3.0]]
-
-
-@pytest.mark.parametrize("kind", [Greedy, Sampled])
-def test_the_same_numbers_give_the_same_actions(kind):
-    policy = EpsilonGreedy(kind(fixed(0.0, 0.1, 0.2)), epsilon=0.5, num_actions=3)
-    first, second = (policy.step(inputs(50), (), np.random.default_rng(7)).action for _ in range(2))
-    assert first.tolist() == second.tolist()

@@ -27,14 +27,6 @@ def test_text_that_is_not_a_tag_is_refused_with_examples(text):
         parse_tag(text)
 
 
-def test_a_tag_is_reached_from_its_amount_on():
-    start, later = Moment(0, 0, 0.0, None), Moment(1, 1000, 3600.0, 4335.0)
-    for text in ("initial", "1K", "1HR"):
-        assert not parse_tag(text).is_reached(start, game="frostbite")
-        assert parse_tag(text).is_reached(later, game="frostbite")
-    assert not parse_tag("1.001K").is_reached(later, game="frostbite")
-
-
 def test_human_is_reached_above_the_human_score_and_never_without_one():
     human = parse_tag("human")  # 4334.7 in frostbite
     assert not human.is_reached(Moment(1, 1, 1.0, 4334.0), game="frostbite")
