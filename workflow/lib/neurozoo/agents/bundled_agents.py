@@ -85,10 +85,7 @@ class _Index(_Entry):
 
 
 def read_index(path: str | os.PathLike) -> dict[str, BundledAgent]:
-    """Reads the index of trained agents.
-
-    Returns:
-        The agents by name, in the order of the file.
+    """Reads the index of trained agents: the agents by name, in the order of the file.
 
     Raises:
         NeurozooError: The file is missing or damaged, has an entry that it cannot have, or names an agent twice.

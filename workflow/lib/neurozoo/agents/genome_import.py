@@ -27,10 +27,9 @@ def import_genome(
     format: Format = "auto",
     **choices: Unpack[ImportChoices],
 ) -> Path:
-    """Imports a published genome as a run's folder. Source and format are as in `read_genome`; seeds need no noise.
+    """Imports a published genome as a run's folder, which is returned: `config.yaml`, `genome.json`, `checkpoint.npz`.
 
-    Returns:
-        The folder, with `config.yaml`, `genome.json` and `checkpoint.npz`.
+    Source and format are as in `read_genome`; seeds need no noise.
 
     Raises:
         NeurozooError: The source is not a genome, does not fit the noise table, the game or the network, or the

@@ -102,8 +102,7 @@ def tagged_agent(
 ) -> tuple[Checkpoint, Genome, dict[str, float]]:
     """Returns the best agent that a run had when it reached a tag. Its folder has `config.yaml` and a log.
 
-    Returns:
-        The weights, the genome, and the facts that `genome.json` has for a result.
+    These are the weights, the genome, and the facts that `genome.json` has for a result.
 
     Raises:
         NeurozooError: The tag is unknown, the run never reached it, or no weights of that generation were kept.

@@ -64,12 +64,10 @@ def is_run_number(name: str) -> bool:
 
 
 def find_agents(results: str | os.PathLike) -> list[ZooAgent]:
-    """Finds all frozen agents below a folder of results.
+    """Finds all frozen agents below a folder of results, by algorithm, game, network and run.
 
-    Only names count, so damaged agents are found, too; `open_frozen` says what is wrong with them.
-
-    Returns:
-        The agents by algorithm, game, network and run; for each run first its result, then its tags by name.
+    Of each run, its result comes first, then its tags by name. Only names count, so damaged agents are found, too;
+    `open_frozen` says what is wrong with them.
     """
     runs = Path(results, "runs")
     agents = []

@@ -178,10 +178,9 @@ def _samples(size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def resize_area(image: np.ndarray) -> np.ndarray:
-    """Resizes bytes to 84 x 84 by averaging the area that each new pixel covers, as OpenCV's INTER_AREA does.
+    """Resizes bytes by averaging the area that each new pixel covers, as OpenCV's INTER_AREA does.
 
-    Returns:
-        float32 in [0, 1], rounded to multiples of 1/255, shape (84, 84).
+    The result is float32 in [0, 1], rounded to multiples of 1/255, shape (84, 84).
     """
     means = _area_means(_area_means(image.astype(float)).T).T
     return np.rint(means).astype(np.float32) / np.float32(255)
@@ -198,11 +197,9 @@ def _area_means(image: np.ndarray) -> np.ndarray:
 
 
 def resize_pil(image: np.ndarray) -> np.ndarray:
-    """Resizes float32 in [0, 255] to 84 x 84 with PIL's bilinear filter, which averages where it shrinks.
+    """Resizes float32 in [0, 255] with PIL's bilinear filter, which averages where it shrinks.
 
-    Returns:
-        float32 in [0, 1], cut to multiples of 1/255, shape (84, 84).
-
+    The result is float32 in [0, 1], cut to multiples of 1/255, shape (84, 84).
     Source: the published wrappers of the distributed code of Such et al. 2017.
     """
     resized = np.asarray(Image.fromarray(image).resize((SIZE, SIZE), Image.Resampling.BILINEAR))

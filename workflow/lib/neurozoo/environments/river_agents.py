@@ -31,10 +31,9 @@ Agent = Callable[[RiverCrossing], int]
 
 
 def play(river: RiverCrossing, agent: Agent, *, seed: int) -> tuple[float, int]:
-    """Plays an episode. Under faithful rules, too, the agent sees the new world before it acts in it.
+    """Plays an episode, and returns the sum of its rewards and its number of steps.
 
-    Returns:
-        The sum of the rewards, and the number of steps.
+    Under faithful rules, too, the agent sees the new world before it acts in it.
     """
     river.reset(seed=seed)
     score, steps = 0.0, 0

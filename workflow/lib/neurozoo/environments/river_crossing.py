@@ -206,10 +206,9 @@ def resource_column(width: int) -> int:
 
 
 def draw_world(width: int, random: SplitMix64, rules: RiverRules) -> tuple[np.ndarray, int]:
-    """Draws a random world and the agent's start; under faithful rules, this may be on a stone or a trap.
+    """Draws the cells of a random world, uint8, shape (20, 20), [column, row], and the row of the agent's start.
 
-    Returns:
-        The cells, uint8, shape (20, 20), [column, row], and the agent's row.
+    Under faithful rules, the start may be on a stone or a trap.
     """
     while True:
         grid = np.full((SIDE, SIDE), EMPTY, np.uint8)

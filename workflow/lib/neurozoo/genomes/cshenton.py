@@ -52,10 +52,9 @@ def initial_weights(num_actions: int) -> np.ndarray:
 
 
 def decode_seeds(seeds: Sequence[int], num_actions: int) -> np.ndarray:
-    """Decodes seeds, oldest first, to weights. Each needs a stream of random numbers, which takes about 0.1 s.
+    """Decodes seeds, oldest first, to weights: float32, shape (parameters,), in the order of the layers of `cshenton`.
 
-    Returns:
-        float32, shape (parameters,), in the order of the layers of `cshenton`.
+    Each needs a stream of random numbers, which takes about 0.1 s.
 
     Raises:
         NeurozooError: These are not seeds, see `check_seeds`.

@@ -46,10 +46,7 @@ def load_ops(core: str | os.PathLike) -> ModuleType:
 
 
 def check_library(library: str | os.PathLike) -> dict:
-    """Checks that a native library is whole and was built from the sources in this project, without loading it.
-
-    Returns:
-        The content of build.json.
+    """Checks that a native library is whole and was built from these sources, and returns the content of build.json.
 
     Raises:
         NeurozooError: The library or its build.json is missing or damaged, or was built from other sources.
@@ -112,10 +109,9 @@ def _load_ops(path: Path, _modified: int) -> ModuleType:
 
 
 def usable_core(core: str | os.PathLike | None) -> tuple[Path | None, str | None]:
-    """Returns the core, or None, for those who can do without it.
+    """Returns the core's path, for those who can do without it: None if it is missing or cannot be loaded.
 
-    Returns:
-        Its path, or None if it is missing or cannot be loaded; and in the latter case, a sentence that says why.
+    In the latter case, a sentence says why.
     """
     if core is None or not Path(core).exists():
         return None, None

@@ -71,10 +71,9 @@ def put_libraries(source: Path, folder: Path, facts: Mapping[str, object]) -> No
 
 
 def take_libraries(folder: Path, *, march: str, image: Path = IMAGE) -> bool:
-    """Copies the libraries that the image brings, and their build.json, so that no job has to compile them.
+    """Copies the libraries that the image brings, and their build.json, and returns whether there is an image.
 
-    Returns:
-        Whether there is an image.
+    So no job has to compile them.
 
     Raises:
         NeurozooError: The image's core is for another commit or another instruction set. Images have no compiler.

@@ -16,8 +16,7 @@ _OTHER_MACROS = {"abm": "LZCNT", "bmi1": "BMI", "avx_vnni": "AVXVNNI"}  # of com
 def instructions_of(compiler: str, march: str) -> list[str]:
     """Asks a compiler which instructions it may use beyond those that every x86-64 processor has.
 
-    Returns:
-        Their names in Linux, sorted, such as `avx2`. Empty if the compiler does not know `march`.
+    They have their names in Linux, sorted, such as `avx2`; none if the compiler does not know `march`.
     """
     command = [compiler, f"-march={march}", "-x", "c++", "-dM", "-E", "-"]
     result = subprocess.run(command, input="", text=True, capture_output=True)

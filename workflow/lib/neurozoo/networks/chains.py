@@ -174,10 +174,9 @@ class Layout:
         return {f"{p.layer.name}/{part}": shape for p in self.layers for part, shape in p.shapes.items()}
 
     def split(self, theta: np.ndarray) -> dict[str, np.ndarray]:
-        """Splits a parameter vector, float32, shape (parameters,), into named arrays.
+        """Splits a parameter vector, float32, shape (parameters,), into named views, in order.
 
-        Returns:
-            Views such as `conv1/w` of shape (kernel, kernel, in, out) and `conv1/b` of shape (out,), in order.
+        `conv1/w`, for example, has the shape (kernel, kernel, in, out), and `conv1/b` the shape (out,).
 
         Raises:
             ValueError: `theta` has another shape.

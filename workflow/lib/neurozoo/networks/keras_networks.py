@@ -210,10 +210,7 @@ class KerasLayout:
         return array.bound * truncated_normal(random, array.shape)
 
     def split(self, theta: np.ndarray) -> dict[str, np.ndarray]:
-        """Splits a parameter vector, float32, shape (parameters,), into named arrays.
-
-        Returns:
-            Views such as `conv1/w` of shape (kernel, kernel, in, out), in order.
+        """Splits a parameter vector, float32, shape (parameters,), into named views, in order; see `Layout.split`.
 
         Raises:
             ValueError: `theta` has another shape.

@@ -96,10 +96,8 @@ def play_worlds(
 def summarise(outcomes: Sequence[Outcome]) -> dict[str, object]:
     """Summarises the outcomes of one width.
 
-    Returns:
-        `width`, `worlds`, `solved` (their number), `share` with its 95 % interval `low` to `high`, `mean_steps` and
-        `steps_95` (95th percentile) of the solved worlds (None if there is none), and the number of failures by each of
-        `CAUSES`.
+    It has `width`, `worlds`, `solved` (their number), `share` with its 95 % interval `low` to `high`, `mean_steps` and
+    `steps_95` (95th percentile) of the solved worlds (None if there is none), and the failures by each of `CAUSES`.
     """
     steps = [outcome.steps for outcome in outcomes if outcome.is_solved]
     causes = Counter(outcome.cause for outcome in outcomes)

@@ -35,8 +35,7 @@ def read_runner(path: str | os.PathLike) -> Runner:
 def run_through(runner: Runner, level: np.ndarray, *, core: str | os.PathLike = CORE) -> tuple[np.ndarray, Replay]:
     """Lets an evolved agent play a level (uint8, shape (16, 56), characters) once; it would do the same again.
 
-    Returns:
-        Its decisions, uint8, shape (ticks,), and the game tick by tick.
+    Returned are its decisions, uint8, shape (ticks,), and the game tick by tick.
     """
     buttons, codes = np.zeros(0, np.uint8), list(ACTIONS.values())
     now = replay(level, buttons, newest_only=True, core=core)
