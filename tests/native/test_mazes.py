@@ -5,16 +5,12 @@ from itertools import chain
 
 import numpy as np
 import pytest
-from neurozoo.agents.checkpoint import Checkpoint, write_checkpoint
-from neurozoo.agents.export import export_weights
-from neurozoo.algorithms.compiled import stepper
 from neurozoo.environments.level_domains import Play, get_level_domain
-from neurozoo.environments.mazes.agents import WallFollower, read_maze_agent
+from neurozoo.environments.mazes.agents import WallFollower
 from neurozoo.environments.mazes.endpoints import SIDE, find_endpoints
 from neurozoo.environments.mazes.episodes import Finished, Starts, play_in_core
 from neurozoo.environments.mazes.recurrent_agent import RecurrentAgent, choose, layout
 from neurozoo.environments.mazes.simulator import TIME_LIMIT, TURN_LEFT, TURN_RIGHT, MazeEpisodes
-from neurozoo.environments.protocols import get_protocol
 from neurozoo.environments.splitmix64 import SplitMix64
 from neurozoo.errors import NeurozooError
 from neurozoo.native import load_core
@@ -156,42 +152,6 @@ def test_the_recurrent_agent_walks_as_its_twin(core, num_actions):
     starts = starts_in(random_walls(2, seed=6, least=0.45), copies=3, episodes=2, counting=4)
     expected = play_slowly(agent, starts)
     check_same(play_in_core(agent, starts, core=core), expected)
-    assert expected.lengths.std() > 50
-
-
-class InKeras(RecurrentAgent):
-    """The same agent, whose preferences Keras computes."""
-
-    def preferences(self, image, direction, memory):
-        if not hasattr(self, "model"):
-            self.model = stepper(layout(self.num_actions).keras_model(self.core_parameters))
-        seen = np.concatenate([image, np.broadcast_to(direction[:, None, None, None], (len(image), 5, 5, 1))], axis=3)
-        history = [np.zeros(len(image), np.int32), np.zeros(len(image), np.float32)]
-        given = [seen.astype(np.float32), *history, *np.moveaxis(memory, 1, 0).astype(np.float32)]
-        logits, _, *states = self.model(given)
-        return logits, np.stack(states, axis=1)
-
-
-def test_a_run_of_the_network_walks_in_keras_as_its_weights_do_in_the_core(core, tmp_path):
-    network = layout(3)
-    checkpoint = Checkpoint(
-        theta=lively(seed=3).core_parameters,
-        algo="impala",
-        game="maze",
-        model="maze_recurrent",
-        run=1,
-        protocol=get_protocol("maze"),
-        num_actions=3,
-        action_rule="sampled",
-    )
-    write_checkpoint(tmp_path / "checkpoint.npz", checkpoint)
-    export_weights(tmp_path / "checkpoint.npz", tmp_path / "agent.npz", noise="")
-    agent = read_maze_agent(tmp_path / "agent.npz")
-    np.testing.assert_array_equal(agent.core_parameters, read_maze_agent(tmp_path / "checkpoint.npz").core_parameters)
-    starts = starts_in(random_walls(2, seed=9, least=0.4, most=0.5), copies=5, episodes=1, counting=5)
-    expected = play_slowly(InKeras(network.split(checkpoint.theta)), starts)
-    check_same(play_in_core(agent, starts, core=core), expected)
-    assert expected.is_solved.any()
     assert expected.lengths.std() > 50
 
 

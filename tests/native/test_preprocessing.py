@@ -147,11 +147,3 @@ def test_machado2018_equals_ale_pys_vector_environment(evaluators, game, action_
         assert is_over or len(trace.actions) == 400
     # Only means close to a half are rounded the other way, because ale-py sums in float32 and in another order.
     assert np.mean(differing) < 0.002
-
-
-def test_the_seed_decides_which_actions_stick_and_nothing_does_without_sticky_actions(evaluators):
-    genome = Genome(1000, (Mutation(5, 0.02),))
-    for protocol, matters in ((MACHADO, True), (UBER, False)):
-        evaluator = evaluators(game="breakout", protocol=protocol)
-        first, second = (play(evaluator, genome, seed=seed, max_frames=400) for seed in (1, 2))
-        assert (first.planes.shape != second.planes.shape or (first.planes != second.planes).any()) == matters

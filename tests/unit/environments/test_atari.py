@@ -139,18 +139,6 @@ def test_uber2017_equals_the_published_chain_of_wrappers_frame_by_frame(game, gr
     assert np.abs(newer - first[..., 3]).max() > 4 / 255  # it is another preprocessing than that of 2018
 
 
-def test_fire_is_pressed_only_where_it_is_the_second_minimal_action():
-    # ms_pacman knows no FIRE: 2 no-ops are the whole start. breakout has it: 8 more frames, in which the ball appears.
-    for game, presses in (("ms_pacman", False), ("breakout", True)):
-        without = dataclasses.replace(UBER, presses_fire=False)
-        ram = []
-        for protocol in (UBER, without):
-            environment = AtariEnvironment(game, protocol)
-            environment.reset(noops=2)
-            ram.append(environment.ram)
-        assert (ram[0] != ram[1]).any() == presses
-
-
 def test_the_frame_budget_ends_an_episode_within_a_step():
     environment = AtariEnvironment("frostbite", dataclasses.replace(UBER, max_frames=10))
     environment.reset(noops=1)

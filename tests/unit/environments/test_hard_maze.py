@@ -74,6 +74,14 @@ def test_the_robot_never_comes_closer_to_a_wall_than_its_radius():
         assert np.linalg.norm(path[:, None] - wall, axis=-1).min() >= 8 - 1e-9
 
 
+def test_headings_stay_within_a_circle():
+    for turn in (0.5, -0.5):
+        maze = HardMaze()
+        for _ in range(399):
+            maze.step(turn, 0)
+            assert 0 <= maze.heading <= 360
+
+
 @pytest.mark.parametrize(("heading", "quarter"), [(268.3, 0), (178, 1), (88, 2), (0, 3), (358, 3)])
 def test_the_radar_tells_the_quarter_of_the_goal(heading, quarter):
     # From the start the goal is in the direction atan2(20 - 184, 31 - 36) = 268.25 degrees.

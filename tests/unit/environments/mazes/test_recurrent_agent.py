@@ -1,6 +1,5 @@
 import math
 
-import keras
 import numpy as np
 import pytest
 from neurozoo.environments.mazes.recurrent_agent import RecurrentAgent, choose, layout, shapes
@@ -24,28 +23,6 @@ def test_the_network_has_the_published_layers():
     assert count("actor", "policy") == 8224 + 231
     assert count("critic", "baseline") == 8224 + 33
     assert len(agent().core_parameters) == 433_953 - 1024
-
-
-def test_the_twin_answers_as_keras_does():
-    layers, walker, rng = keras.layers, agent(1), np.random.default_rng(2)
-    image = keras.Input((5, 5, 3))
-    direction, hidden, cells = keras.Input((4,)), keras.Input((256,)), keras.Input((256,))
-    made = [layers.Conv2D(16, 3, activation="relu"), layers.Dense(5), layers.LSTM(256, return_state=True)]
-    made += [layers.Dense(32, activation="tanh"), layers.Dense(7)]
-    seen = layers.Concatenate()([layers.Flatten()(made[0](image)), made[1](direction)])
-    out, *memory = made[2](layers.Reshape((1, 149))(seen), initial_state=[hidden, cells])
-    model = keras.Model([image, direction, hidden, cells], [made[4](made[3](out)), *memory])
-    names = [name for name in walker.arrays if not name.startswith(("critic", "baseline"))]
-    biased = {name: walker.arrays[name] + rng.normal(0, 0.3, walker.arrays[name].shape) for name in names}
-    walker = RecurrentAgent(walker.arrays | {name: array.astype(np.float32) for name, array in biased.items()})
-    model.set_weights([walker.arrays[name] for name in names])
-    images, directions = rng.integers(9, size=(6, 5, 5, 3)), rng.integers(4, size=6)
-    before = rng.normal(size=(6, 2, 256))
-    preferences, after = walker.preferences(images.astype(np.uint8), directions, before)
-    given = [images / 10, np.eye(4)[directions], before[:, 0], before[:, 1]]
-    expected, *states = (np.asarray(each) for each in model([each.astype(np.float32) for each in given]))
-    np.testing.assert_allclose(preferences, expected, atol=2e-5)
-    np.testing.assert_allclose(after, np.stack(states, axis=1), atol=2e-5)
 
 
 def test_initial_weights_are_orthogonal_and_hardly_prefer_anything():
