@@ -15,9 +15,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.movies.outputs import meaning_of
 
 
-@pytest.mark.parametrize(
-    "model", ["impala_shallow_layer_norm", "impala_shallow_lstm", "impala_gym_deep", "nature_layer_norm"]
-)
+@pytest.mark.parametrize("model", ["impala_shallow_lstm", "impala_gym_deep", "nature_layer_norm"])
 def test_a_frozen_policy_has_keras_and_saved_model_but_no_graph(policy_folder, model):
     folder = policy_folder(model)
     assert sorted(path.name for path in folder.iterdir()) == ["model.json", "model.keras", "saved_model"]

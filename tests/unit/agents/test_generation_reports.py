@@ -65,9 +65,7 @@ def test_a_run_without_genomes_of_its_generations_says_so(tmp_path):
         reports_of(tmp_path, [1])
 
 
-@pytest.mark.parametrize(
-    "text", ["{", "[]\n", "7\n", '{"frames": 1}\n', '{"Iteration": "one"}\n', '{"Iteration": null}\n']
-)
+@pytest.mark.parametrize("text", ["{", "[]\n", '{"frames": 1}\n', '{"Iteration": "one"}\n'])
 def test_a_damaged_log_is_refused(tmp_path, text):
     (tmp_path / "log.jsonl").write_text(text)
     with pytest.raises(NeurozooError, match=r"log\.jsonl holds no finished report"):
@@ -96,17 +94,12 @@ def run_dir(small_noise_table, tmp_path):
 
 
 def test_a_generation_is_frozen_beside_the_result(run_dir, core, small_noise_table):
-    assert freeze_run(run_dir, core=core, noise=small_noise_table)["steps"] > 0
     assert freeze_run(run_dir, core=core, noise=small_noise_table, generation=2)["steps"] > 0
-    result = open_frozen(run_dir / "frozen")
     second = open_frozen(run_dir / "generations" / "2" / "frozen")
-    assert (result.generation, second.generation) == (None, 2)
-    assert second.title == "imported/breakout/small/1, generation 2"
+    assert (second.generation, second.title) == (2, "imported/breakout/small/1, generation 2")
     layout = layout_of("breakout", "small", second.protocol)
-    table = open_noise_table(small_noise_table)
-    for frozen, genome in ((result, Genome(5)), (second, Genome(5, (Mutation(7, 0.01),)))):
-        weights = frozen.load_keras().get_layer("conv1").get_weights()[0]
-        expected = layout.split(decode(genome, noise=table, layout=layout))["conv1/w"]
-        np.testing.assert_array_equal(weights, expected)
+    theta = decode(Genome(5, (Mutation(7, 0.01),)), noise=open_noise_table(small_noise_table), layout=layout)
+    weights = second.load_keras().get_layer("conv1").get_weights()[0]
+    np.testing.assert_array_equal(weights, layout.split(theta)["conv1/w"])
     record = json.loads((second.folder / "model.json").read_text())
     assert record["scores"] == {"validation_score": 3.0, "test_score": 2.0, "iteration": 2, "frames": 200}

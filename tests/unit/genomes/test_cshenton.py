@@ -140,10 +140,3 @@ def test_evaluate_policy_plays_the_decoded_weights_and_returns_their_mean(monkey
     assert agent.protocol.name == "gym_v4"
     np.testing.assert_array_equal(agent.genome.initial.theta, decode_seeds([5], 18))
     assert agent.genome.mutations == ()
-
-
-def test_the_package_has_no_other_attributes_by_accident():
-    import neurozoo
-
-    with pytest.raises(AttributeError, match="no attribute 'evaluate_polic'"):
-        _ = neurozoo.evaluate_polic

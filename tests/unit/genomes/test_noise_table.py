@@ -53,18 +53,10 @@ def truncate(path):
     path.write_bytes(path.read_bytes()[:-4])
 
 
-def lengthen(path):
-    path.write_bytes(path.read_bytes() + bytes(4))
-
-
 def flip_a_bit(path):
     content = bytearray(path.read_bytes())
     content[2000] ^= 1
     path.write_bytes(content)
-
-
-def lose_the_size(path):
-    path.with_suffix(".json").write_text(json.dumps({"sha256": "0" * 64}))
 
 
 def lose_the_facts(path):
@@ -79,9 +71,7 @@ def garble_the_size(path):
     ("damage", "complaint"),
     [
         (truncate, "should have 4,000 bytes, but has 3,996"),
-        (lengthen, "should have 4,000 bytes, but has 4,004"),
         (flip_a_bit, "is damaged: its SHA-256 is [0-9a-f]{64}, not [0-9a-f]{64}"),
-        (lose_the_size, "is damaged: it should hold"),
         (garble_the_size, "is damaged: it should hold"),
         (lose_the_facts, "is missing"),
     ],
@@ -173,8 +163,3 @@ def test_a_weighted_sum_is_rounded_term_by_term_whatever_the_number_of_threads(s
     np.testing.assert_array_equal(
         weighted_sum(table, indices, weights, count=count, threads=threads), expected, strict=True
     )
-
-
-def test_a_weighted_sum_takes_one_weight_for_each_slice():
-    with pytest.raises(ValueError, match="zip"):
-        weighted_sum(np.zeros(5, np.float32), [0, 1], [1.0], count=2)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.genomes.genome import Genome, Mutation
-from neurozoo.genomes.packing import BLOCK, common_length, pack, unpack
+from neurozoo.genomes.packing import BLOCK, pack, unpack
 
 
 def genome(length, *, initial=7, seed=0):
@@ -28,10 +28,6 @@ def family(length):
 def test_genomes_come_back(length):
     genomes = [*family(length), genome(5, initial=9, seed=1), *family(length)]
     assert packed_and_back(genomes) == genomes
-
-
-def test_no_genomes_come_back():
-    assert packed_and_back([]) == []
 
 
 def test_what_is_written_in_every_generation_hardly_grows():
@@ -75,12 +71,3 @@ def test_a_small_file_cannot_stand_for_more_mutations_than_fit_into_memory(monke
     monkeypatch.setattr("neurozoo.genomes.packing.MOST_MUTATIONS", 20 * BLOCK)
     with pytest.raises(ValueError, match="more than 5,120 mutations"):
         unpack(packed, arrays)
-
-
-@pytest.mark.parametrize("first", [[], [1], [1, 2], [1, 2, 3], [1, 2, 3, 4, 5], [2], [1, 3, 3]])
-@pytest.mark.parametrize("second", [[], [1], [1, 2, 3, 4], [1, 2, 4], [9, 2, 3]])
-def test_the_common_length_is_that_of_a_slow_count(first, second):
-    count = 0
-    while count < min(len(first), len(second)) and first[count] == second[count]:
-        count += 1
-    assert common_length(first, second) == count

@@ -347,18 +347,11 @@ def test_a_wrong_hash_is_told_and_nothing_appears(tmp_path):
     assert not output.exists()
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["--no-index"],
-        ["--index-url", "http://127.0.0.1:9/simple", "--retries", "0", "--timeout", "2"],  # nobody listens there
-    ],
-    ids=["no index", "no network"],
-)
-def test_no_network_is_told_with_the_way_round_it(tmp_path, options):
+def test_no_network_is_told_with_the_way_round_it(tmp_path):
     output = tmp_path / "out" / "ale.tar.gz"
+    unreachable = ["--index-url", "http://127.0.0.1:9/simple", "--retries", "0", "--timeout", "2"]  # nobody listens
     with pytest.raises(NeurozooError) as caught:
-        fetch_ale(output, log=tmp_path / "fetch.log", pip_options=options)
+        fetch_ale(output, log=tmp_path / "fetch.log", pip_options=unreachable)
     sentence = str(caught.value)
     assert f"The source package ale-py {ALE_VERSION} could not be downloaded" in sentence
     assert "No matching distribution found" in sentence

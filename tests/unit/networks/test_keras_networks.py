@@ -224,20 +224,6 @@ def test_the_parameter_vector_goes_in_and_out(recurrent):
         layout.split(theta[1:])
 
 
-def test_plain_keras_opens_a_saved_network_without_running_code(recurrent, tmp_path):
-    import keras
-
-    layout, _, model = recurrent
-    model.save(tmp_path / "model.keras")
-    opened = keras.models.load_model(tmp_path / "model.keras", safe_mode=True)
-    observations, actions, rewards = (each[0] for each in sequence(1, 3))
-    state = [np.full((3, *shape), 0.3, np.float32) for shape in layout.state_shapes]
-    for one, other in zip(
-        model([observations, actions, rewards, *state]), opened([observations, actions, rewards, *state]), strict=True
-    ):
-        np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
-
-
 def test_a_keras_network_is_refused_where_a_chain_is_needed():
     assert any_layout_of("pong", "impala_deep", protocol_of("pong", "machado2018")).num_actions == 18
     for ask in (
