@@ -1,5 +1,6 @@
 """Small frozen agents, made without the native core: Python environments and Keras play their episodes."""
 
+import json
 import shutil
 
 import numpy as np
@@ -109,6 +110,19 @@ def policy_folder(policy, tmp_path_factory):
 def own_copy(frozen_folder, tmp_path):
     """A frozen folder that a test may damage."""
     return shutil.copytree(frozen_folder("small"), tmp_path / "frozen")
+
+
+@pytest.fixture
+def own_copy_under(own_copy):
+    """Changes the protocol of the model in `own_copy`, and returns its folder: `own_copy_under(max_frames=8)`."""
+
+    def change(**facts):
+        record = json.loads((own_copy / "model.json").read_text())
+        record["protocol"] |= facts
+        (own_copy / "model.json").write_text(json.dumps(record))
+        return own_copy
+
+    return change
 
 
 @pytest.fixture(scope="session")

@@ -62,9 +62,9 @@ def folder(frozen_folder):
 
 
 def test_agent_plays_as_in_a_rollout_and_every_frame_is_shown_and_heard(folder, tmp_path):
-    record_rollout(folder, tmp_path / "rollout.npz", max_steps=12, action_noise=0.3, seed=4)
+    record_rollout(folder, tmp_path / "rollout.npz", max_steps=12, action_noise=0.3, sticky_probability=0.9, seed=4)
     recorded = np.load(tmp_path / "rollout.npz")
-    (game,), display = played(folder, {44: "q"}, epsilon=0.3, seed=4)
+    (game,), display = played(folder, {44: "q"}, epsilon=0.3, sticky_probability=0.9, seed=4)
     skip = open_frozen(folder).protocol.frame_skip
     for step, screen in enumerate(recorded["frames"][:11]):
         np.testing.assert_array_equal(display.screens[skip * step], screen)
@@ -112,15 +112,6 @@ def test_a_network_with_a_memory_is_told_what_the_human_played(folder, monkeypat
     script = {8: ["m", "right"], 16: ["-right", "left", "space"], 24: ["m"], 40: ["q"]}
     played(folder, script, epsilon=0.0)
     assert told == [open_frozen(folder).actions.index("RIGHT")] * 2 + [0] * 2  # the agent knows no LEFTFIRE
-
-
-def test_the_sticky_probability_is_that_of_a_rollout(folder, tmp_path):
-    record_rollout(folder, tmp_path / "rollout.npz", max_steps=40, sticky_probability=0.9)
-    recorded = np.load(tmp_path / "rollout.npz")["frames"]
-    skip = open_frozen(folder).protocol.frame_skip
-    _, display = played(folder, {39 * skip: "q"}, epsilon=0.0, sticky_probability=0.9)
-    for step, screen in enumerate(recorded):
-        np.testing.assert_array_equal(display.screens[skip * step], screen)
 
 
 def test_several_games_are_played_to_their_ends(folder, monkeypatch):

@@ -10,12 +10,9 @@ from neurozoo.rollouts.epsilon_greedy import as_table, play_epsilon_greedily
 
 
 @pytest.fixture
-def short(own_copy):
+def short(own_copy_under):
     """A frozen agent for breakout under uber2018 whose episodes have at most 40 steps."""
-    record = json.loads((own_copy / "model.json").read_text())
-    record["protocol"]["max_frames"] = 160
-    (own_copy / "model.json").write_text(json.dumps(record))
-    return own_copy
+    return own_copy_under(max_frames=160)
 
 
 def episodes_of(record):
@@ -95,10 +92,8 @@ def test_a_test_under_simple_dqn_has_its_random_starts(short):
     assert len(noops) > 3
 
 
-def test_the_same_game_over_and_over_is_recognised(short):
-    record = json.loads((short / "model.json").read_text())
-    record["protocol"]["max_noops"] = 0
-    (short / "model.json").write_text(json.dumps(record))
+def test_the_same_game_over_and_over_is_recognised(short, own_copy_under):
+    own_copy_under(max_noops=0)
     greedy, random = (play_epsilon_greedily(short, epsilon=chance, episodes=4) for chance in (0.0, 0.5))
     assert greedy["tests"][0]["summary"]["standard_error"] is None
     *_, row, note = as_table(greedy).splitlines()

@@ -90,12 +90,10 @@ def test_the_seed_decides_all_noise(recorded, tmp_path):
     assert a == b != c
 
 
-def test_the_noise_of_the_second_episode_does_not_depend_on_the_first(recorded, own_copy, tmp_path):
+def test_the_noise_of_the_second_episode_does_not_depend_on_the_first(recorded, own_copy_under):
     def noise(limit):
-        record = json.loads((own_copy / "model.json").read_text())
-        record["protocol"]["max_frames"] = 4 * limit
-        (own_copy / "model.json").write_text(json.dumps(record))
-        plain, noisy = (recorded(of=own_copy, episodes=2, observation_noise=size) for size in (0.0, 0.1))
+        short = own_copy_under(max_frames=4 * limit)
+        plain, noisy = (recorded(of=short, episodes=2, observation_noise=size) for size in (0.0, 0.1))
         first = int(plain["starts"][1, 0])
         assert first == limit
         return [noisy["observations"][number] - plain["observations"][number] for number in (0, first)]

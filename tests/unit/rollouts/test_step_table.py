@@ -44,11 +44,9 @@ def test_the_table_says_what_the_rollout_says(recorded, frozen_folder):
     assert table["frame"].tolist() == list(range(0, 1200, 4))
 
 
-def test_episodes_are_numbered_and_their_last_steps_marked(frozen_folder, own_copy, tmp_path):
-    record = json.loads((own_copy / "model.json").read_text())
-    record["protocol"]["max_frames"] = 16
-    (own_copy / "model.json").write_text(json.dumps(record))
-    record_rollout(own_copy, tmp_path / "x.npz", table=tmp_path / "x.parquet", episodes=3, max_steps=10)
+def test_episodes_are_numbered_and_their_last_steps_marked(own_copy_under, tmp_path):
+    short = own_copy_under(max_frames=16)
+    record_rollout(short, tmp_path / "x.npz", table=tmp_path / "x.parquet", episodes=3, max_steps=10)
     table = pd.read_parquet(tmp_path / "x.parquet")
     assert table["episode"].tolist() == [0] * 4 + [1] * 4 + [2] * 2
     assert table["step"].tolist() == [0, 1, 2, 3, 0, 1, 2, 3, 0, 1]
