@@ -117,7 +117,7 @@ def test_a_stone_is_picked_up_only_with_the_hands(rules):
     assert (river.carries, river.grid[6, 5]) == (False, STONE)
     river = river_with(rules, cells=[(6, 5, STONE)])
     river.step(HANDS + RIGHT)
-    assert (river.carries, river.grid[6, 5]) == (True, EMPTY)
+    assert (river.carries, river.grid[6, 5], river.stones_placed) == (True, EMPTY, 0)
 
 
 @BOTH
