@@ -71,6 +71,7 @@ def published_score(environment, noise, data_dir):
     return score, environment.steps
 
 
+@pytest.mark.long(seconds=10)  # tests/native/test_evaluator.py plays it in the core
 def test_the_published_genome_scores_exactly_1610_in_969_steps(noise, data_dir):
     assert published_score(AtariEnvironment("frostbite", UBER), noise, data_dir) == (1610.0, 969)
 
