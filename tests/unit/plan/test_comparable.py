@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from neurozoo.plan.comparable import played_differently
+from neurozoo.plan.warnings import played_differently
 from neurozoo.plan.configuration import check_config
 
 PROJECT = Path(__file__).parents[3]

@@ -1,7 +1,7 @@
 import pytest
-from neurozoo.plan import missing_packages as module
+from neurozoo.plan import warnings as module
 from neurozoo.plan.configuration import check_config
-from neurozoo.plan.missing_packages import missing_packages
+from neurozoo.plan.warnings import missing_packages
 
 SEARCH = {"algo": "cma_me", "games": ["mario"], "models": ["plain"], "preset": "mario_demo"}
 EVOLUTION = {"algo": "ga", "games": ["pong"], "models": ["small"]}

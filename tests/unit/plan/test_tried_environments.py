@@ -6,7 +6,7 @@ import pytest
 from neurozoo.environments.gymnasium_games import gymnasium_spaces
 from neurozoo.errors import NeurozooError
 from neurozoo.plan.configuration import check_config
-from neurozoo.plan.tried_environments import try_environments
+from neurozoo.plan.warnings import try_environments
 
 
 class Unseeded(gymnasium.Env):

@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+from neurozoo.plan.snakemake_records import record_path
 from neurozoo.status.workflow_files import WorkflowFiles
 
 GOOD, BAD = (f"results/runs/ga/pong/small/{run}/checkpoint.npz" for run in (1, 2))
@@ -105,7 +106,7 @@ def test_damaged_records_count_as_missing(tmp_path, workflow, text):
     record(tmp_path, 9)
     (tmp_path / ".snakemake" / "sge" / "12.json").write_bytes(text.encode("latin-1"))
     assert workflow.submitted(GOOD).number == "9"
-    marker = workflow._marker(GOOD)
+    marker = record_path(tmp_path / ".snakemake" / "incomplete", GOOD)
     marker.parent.mkdir(parents=True)
     marker.write_bytes(text.encode("latin-1"))
     assert workflow.under_way(GOOD) is None

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from neurozoo.algorithms.registry import get_algorithm
 from neurozoo.errors import NeurozooError
@@ -20,13 +21,7 @@ from neurozoo.records.run_config import ARCHITECTURE, config_of_run, read_archit
 
 @dataclass(frozen=True)
 class Change:
-    """A setting that was another one when the run was trained.
-
-    Attributes:
-        name: The setting.
-        before: Its value in the run's records, as JSON would have it.
-        now: Its value in the plan.
-    """
+    """A setting that was another one when the run was trained, with its values as JSON has them."""
 
     name: str
     before: object
@@ -42,29 +37,19 @@ class Change:
         return isinstance(self.before, int | float) and isinstance(self.now, int | float) and self.before < self.now
 
 
-def changed_settings(
-    config: Mapping, recorded: Mapping[str, object], *, algo: str, game: str, model: str, run: int | str
-) -> list[Change]:
-    """Finds the settings in which a run differs from the plan.
-
-    Other arguments and errors are those of `run_settings`.
-    """
-    settings = settings_of_run(config, algo=algo, game=game, model=model, run=run)
+def changed_settings(config: Mapping, recorded: Mapping[str, object], **run: Any) -> list[Change]:
+    """Finds the settings in which a run differs from the plan; `**run` as in `planned_runs`."""
+    settings = settings_of_run(config, **run)
     now = asdict(settings)
     if "protocol" in now:  # a record names the game's own, too
-        now["protocol"] = settings.describe_protocol(game)["name"]
+        now["protocol"] = settings.describe_protocol(run["game"])["name"]
     both = {name: [recorded[name], now[name]] for name in now if name in recorded}
     plain = json.loads(json.dumps(both, default=str, skipkeys=True))  # a record may hold what somebody wrote
     return [Change(name, *values) for name, values in plain.items() if values[0] != values[1]]
 
 
 def changed_network(before: object, model: str) -> list[Change]:
-    """Finds whether the catalogue now describes the network of a run in another way.
-
-    Args:
-        before: `ARCHITECTURE` in the run's records; None if there is no record.
-        model: Network.
-    """
+    """Finds whether the catalogue describes a network otherwise than the `ARCHITECTURE` that a run recorded."""
     if before is None or before == (now := architecture_digest(model, with_start=True)):
         return []
     return [Change(f"the description of {model!r}", before, now)]
@@ -75,20 +60,18 @@ def in_words(changes: Sequence[Change]) -> str:
     return f"{changes[0]}, and {len(changes) - 1} more" if len(changes) > 1 else str(changes[0])
 
 
-def outlook(config: Mapping, run_dir: Path, *, algo: str, game: str, model: str, run: int | str) -> str:
+def outlook(config: Mapping, run_dir: Path, **run: Any) -> str:
     """Says whether a run that has begun goes on or starts anew, if its settings have changed.
-
-    Other arguments are those of `run_settings`.
 
     Returns:
         Words such as `starts anew (mutation_power was 0.5, is now 0.002)`. They are empty if nothing has changed, if
         the run has not begun, or if it cannot be known, because a file is damaged or elsewhere.
     """
-    spec = get_algorithm(algo)
+    spec = get_algorithm(run["algo"])
     try:
         recorded, spent = _begun(run_dir, spec.budget_unit)
-        changes = changed_network(recorded.get(ARCHITECTURE), model)
-        changes += changed_settings(config, recorded, algo=algo, game=game, model=model, run=run)
+        changes = changed_network(recorded.get(ARCHITECTURE), run["model"])
+        changes += changed_settings(config, recorded, **run)
     except NeurozooError:  # a plan is possible all the same
         return ""
     if not changes:
@@ -97,19 +80,16 @@ def outlook(config: Mapping, run_dir: Path, *, algo: str, game: str, model: str,
     if serious or spent is None:
         return f"starts anew ({in_words(serious or changes)})"
     lowered = [change for change in changes if change.name == spec.budget_unit and not change.is_growth]
-    if lowered and spent >= run_settings(config, algo=algo, game=game, model=model, run=run)[spec.budget_unit]:
+    if lowered and spent >= run_settings(config, **run)[spec.budget_unit]:
         return f"starts anew ({in_words(lowered)})"
     return f"goes on ({in_words(changes)})"
 
 
 def unseen_changes(config: Mapping, runs: Iterable[PlannedRun], *, folder: str | os.PathLike = ".snakemake") -> str:
-    """Says which results are of other settings than planned, where Snakemake cannot see it.
+    """Says which results are of other settings than planned, where Snakemake cannot see it; nothing if there are none.
 
     It does not know results that were copied here, or made by `python -m neurozoo train`, nor what the catalogue of
     networks said.
-
-    Returns:
-        A sentence; empty if there are none.
     """
     found = {}
     for run in runs:
@@ -153,9 +133,6 @@ def _begun(run_dir: Path, budget_unit: str) -> tuple[dict[str, object], int | No
     """Reads with which settings a run has begun, and how much of its budget is spent; None if it has no state.
 
     The state says with what a training continues. `config.yaml` has the other settings.
-
-    Raises:
-        NeurozooError: There is neither, or a file is damaged.
     """
     state = run_dir / "state" / "state.json"
     if not state.exists():

@@ -2,12 +2,11 @@
 
 import importlib.util
 import os
-import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from neurozoo.errors import NeurozooError
+from neurozoo.errors import NeurozooError, plain_errors
 from neurozoo.files import read_json, write_json
 
 STACK_NAME = "neurozoo"  # unless another is chosen
@@ -27,23 +26,14 @@ _PLUGINS = {
 
 @dataclass(frozen=True)
 class Stack:
-    """What `--profile aws` has to know of the account.
+    """What `--profile aws` has to know of the account."""
 
-    Attributes:
-        name: Of the stack.
-        region: Such as `eu-central-1`.
-        bucket: For results.
-        queue: ARN of the job queue.
-        job_role: ARN of the role that jobs have.
-        image: Made by `make image` (docs/containers.md), in a registry that AWS reaches.
-    """
-
-    name: str
-    region: str
-    bucket: str
-    queue: str
-    job_role: str
-    image: str
+    name: str  # of the stack
+    region: str  # such as `eu-central-1`
+    bucket: str  # for results
+    queue: str  # ARN of the job queue
+    job_role: str  # ARN of the role that jobs have
+    image: str  # made by `make image` (docs/containers.md), in a registry that AWS reaches
 
     def write(self) -> None:
         """Writes `profiles/aws/stack.json`."""
@@ -51,11 +41,7 @@ class Stack:
 
 
 def read_stack() -> Stack:
-    """Returns what `cloud up` has made.
-
-    Raises:
-        NeurozooError: Nothing, or the file is damaged.
-    """
+    """Returns what `cloud up` has made; raises NeurozooError if that is nothing, or the file is damaged."""
     found = read_json(STACK_FILE, _UP)
     try:
         return Stack(**{name: str(found[name]) for name in Stack.__dataclass_fields__})
@@ -64,39 +50,26 @@ def read_stack() -> Stack:
 
 
 def stack_of_profile() -> Stack:
-    """Returns what `cloud up` has made; if a profile cannot work, ends the process with a sentence.
-
-    Raises:
-        SystemExit: Status 1, after the sentence.
-    """
+    """Returns what `cloud up` has made; if a profile cannot work, ends the process with a sentence (status 1)."""
     check_profile("aws")
-    try:
+    with plain_errors():
         return read_stack()
-    except NeurozooError as error:
-        raise _ended(error) from None
 
 
 def check_profile(name: str) -> None:
-    """Ends the process with a sentence if a profile's plugins or keys are missing, and mends what plugins do wrong.
-
-    Raises:
-        SystemExit: Status 1, after the sentence.
-    """
-    if missing := [plugin for plugin in _PLUGINS[name] if importlib.util.find_spec(plugin) is None]:
-        raise _ended(
-            NeurozooError(
+    """Ends the process with a sentence if a profile's plugins or keys are missing; mends what plugins do wrong."""
+    with plain_errors():
+        if missing := [plugin for plugin in _PLUGINS[name] if importlib.util.find_spec(plugin) is None]:
+            raise NeurozooError(
                 f"--profile {name} needs the package {missing[0].replace('_', '-')}, which is not installed. Run: make "
                 "setup EXTRAS=cloud"
             )
-        )
-    if name == "kubernetes":
-        if not any(name in os.environ for name in _KEYS):
-            raise _ended(
-                NeurozooError(
-                    "--profile kubernetes hands your access to the storage to its jobs, but no variable has it. Export "
-                    "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and what else your storage needs (docs/cloud.md)."
-                )
+        if name == "kubernetes" and not any(name in os.environ for name in _KEYS):
+            raise NeurozooError(
+                "--profile kubernetes hands your access to the storage to its jobs, but no variable has it. Export "
+                "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and what else your storage needs (docs/cloud.md)."
             )
+    if name == "kubernetes":
         _let_pods_fail()
 
 
@@ -120,8 +93,3 @@ def _let_pods_fail() -> None:
             return f"The log of the pod {name} cannot be read: {error.reason}"
 
     CoreV1Api.read_namespaced_pod_log = read_log
-
-
-def _ended(error: NeurozooError) -> SystemExit:
-    print(f"neurozoo: {error}", file=sys.stderr)
-    return SystemExit(1)

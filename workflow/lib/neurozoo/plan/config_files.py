@@ -1,11 +1,10 @@
 """Checks the files of a configuration before Snakemake reads them."""
 
 import os
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from neurozoo.errors import NeurozooError, explained
+from neurozoo.errors import NeurozooError, explained, plain_errors
 from neurozoo.files import open_text
 from neurozoo.files.yaml import check_written, parse_yaml
 
@@ -13,11 +12,7 @@ OPTIONS = ("--configfile", "--configfiles")
 
 
 def check_config_file(path: str | os.PathLike) -> None:
-    """Checks that a file is YAML in which no key stands twice; Snakemake names no line, and takes the last of two keys.
-
-    Raises:
-        NeurozooError: It is not, or it cannot be read.
-    """
+    """Checks that a file is YAML with each key once: Snakemake names no line, and takes the last of two equal keys."""
     try:
         with open_text(path) as file:
             text = file.read()
@@ -26,7 +21,7 @@ def check_config_file(path: str | os.PathLike) -> None:
         raise NeurozooError(f"The configuration {path} is missing. Check the path.") from error
     except (OSError, UnicodeDecodeError) as error:
         reason = explained(error, path) if isinstance(error, OSError) else f"{path} is not text in UTF-8."
-        raise NeurozooError(f"{reason}") from error
+        raise NeurozooError(str(reason)) from error
     except NeurozooError as error:
         raise NeurozooError(f"{path} cannot be read as YAML: {error}.") from error
     if not isinstance(content := parse_yaml(text), dict):
@@ -48,12 +43,9 @@ def check_command_line(arguments: Sequence[str]) -> None:
     """Checks the configurations that Snakemake's command line names; a wrong one ends the process with a sentence.
 
     Snakemake reads them before the Snakefile. It takes all that follows `--configfile` for configurations.
-
-    Raises:
-        SystemExit: Status 1, after the sentence.
     """
     files = list(_config_files(arguments))
-    try:
+    with plain_errors():
         for path in files:
             if path is not files[0] and not Path(path).is_file():
                 raise NeurozooError(
@@ -61,9 +53,6 @@ def check_command_line(arguments: Sequence[str]) -> None:
                     "target, write -- before it."
                 )
             check_config_file(path)
-    except NeurozooError as error:
-        print(f"neurozoo: {error}", file=sys.stderr)
-        raise SystemExit(1) from None
 
 
 def _config_files(arguments: Sequence[str]) -> Iterable[str]:

@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -49,44 +49,30 @@ _OF_IMPORTS = {
 
 
 def config_problems(config: Mapping) -> Iterator[str]:
-    """Finds what is wrong with a configuration whose structure is right; yields one sentence per problem.
-
-    Args:
-        config: With all defaults, as returned by `check_structure`.
-    """
+    """Yields what is wrong with a configuration that `check_structure` has completed; one sentence per problem."""
     are_names_right = True
     for problem in _name_problems(config):
         are_names_right = False
         yield problem
     if are_names_right:  # runs can be counted only then
-        for find in (
-            _world_problems,
-            _claim_problems,
-            _noise_problems,
-            _rollout_problems,
-            _movie_problems,
-            _comparison_problems,
-        ):
+        for find in (_world_problems, _claim_problems, _noise_problems, _rollout_problems, _shown_problems):
             yield from find(config)
 
 
 def _name_problems(config: Mapping) -> Iterator[str]:
-    for algo in config["algorithms"]:
-        if algo not in ALGORITHMS:
+    for algo, choice in config["algorithms"].items():
+        if algo in ALGORITHMS:
+            yield from _choice_problems(("algorithms", algo), algo, choice)
+        else:
             yield f"algorithms: {unknown_name('key', algo, ALGORITHMS)}"
-    named = [
-        (("algorithms", algo), algo, choice) for algo, choice in config["algorithms"].items() if algo in ALGORITHMS
-    ]
-    named += [(("experiments", name), e["algo"], e) for name, e in config["experiments"].items()]
-    for path, algo, choice in named:
-        yield from _choice_problems(path, algo, choice)
+    for name, experiment in config["experiments"].items():
+        yield from _choice_problems(("experiments", name), experiment["algo"], experiment)
     for name, experiment in config["experiments"].items():
         if experiment["algo"] not in ALGORITHMS:
             continue  # reported already
         spec = ALGORITHMS[experiment["algo"]]
-        for kind, check in (("games", spec.check_game), ("models", spec.check_variant)):
-            for number, value in enumerate(experiment[kind]):
-                yield from _complaint(f"experiments.{name}.{kind}[{number}]", partial(check, value))
+        yield from _complaints(f"experiments.{name}.games", experiment["games"], spec.check_game)
+        yield from _complaints(f"experiments.{name}.models", experiment["models"], spec.check_variant)
         runs = experiment["runs"] if isinstance(experiment["runs"], int) else len(experiment["runs"])
         runs *= len(experiment["games"]) * len(experiment["models"]) * count_combinations(experiment)
         if runs > MOST_RUNS:
@@ -102,10 +88,8 @@ def _name_problems(config: Mapping) -> Iterator[str]:
     yield from _folder_problems(config)
     yield from _label_problems(config)
     layers = {layer.name for network in ARCHITECTURES.values() for layer in network.layers}
-    for key, kind, known in (("layers", "layer", layers), ("products", "product", PRODUCTS)):
-        for number, name in enumerate(config["filters"][key]):
-            if name not in known:
-                yield f"filters.{key}[{number}]: {unknown_name(kind, name, known)}"
+    yield from _unknown_names("filters.layers", config["filters"]["layers"], "layer", layers)
+    yield from _unknown_names("filters.products", config["filters"]["products"], "product", PRODUCTS)
     for name, games in config["figures"]["learning_curves"]["references"]["files"].items():
         for game in games:
             place = f"figures.learning_curves.references.files.{name}"
@@ -113,15 +97,22 @@ def _name_problems(config: Mapping) -> Iterator[str]:
     rollout = config["rollout"]
     if rollout["min_steps"] > rollout["max_steps"]:
         yield f"rollout.min_steps should be at most max_steps, {rollout['max_steps']}, but is {rollout['min_steps']}."
-    for number, name in enumerate(config["test"]["protocols"]):
-        yield from _complaint(f"test.protocols[{number}]", partial(get_protocol, name))
-    for number, tag in enumerate(config["zoo"]["keep_tags"]):
-        yield from _complaint(f"zoo.keep_tags[{number}]", partial(parse_tag, tag))
+    yield from _complaints("test.protocols", config["test"]["protocols"], get_protocol)
+    yield from _complaints("zoo.keep_tags", config["zoo"]["keep_tags"], parse_tag)
     yield from _import_problems(config)
     yield from _complaint("distributed", partial(ClusterSettings.of, config["distributed"]))
-    for number, field in enumerate(config["metrics"]["columns"] or ()):
-        if field not in PUBLISHED_FIELDS:
-            yield f"metrics.columns[{number}]: {unknown_name('field', field, PUBLISHED_FIELDS)}"
+    yield from _unknown_names("metrics.columns", config["metrics"]["columns"] or (), "field", PUBLISHED_FIELDS)
+
+
+def _unknown_names(place: str, names: Iterable[str], kind: str, known: Collection[str]) -> Iterator[str]:
+    for number, name in enumerate(names):
+        if name not in known:
+            yield f"{place}[{number}]: {unknown_name(kind, name, known)}"
+
+
+def _complaints(place: str, names: Iterable[str], check: Callable[[str], object]) -> Iterator[str]:
+    for number, name in enumerate(names):
+        yield from _complaint(f"{place}[{number}]", partial(check, name))
 
 
 def _generations_problems(config: Mapping) -> Iterator[str]:
@@ -245,9 +236,8 @@ def _world_problems(config: Mapping) -> Iterator[str]:
 
 def _unfit_networks(place: str, experiment: Mapping, settings: Any) -> Iterator[str]:
     for game in experiment["games"]:
-        protocol = settings.game_protocol(game)
-        for number, model in enumerate(experiment["models"]):
-            yield from _complaint(f"{place}.models[{number}]", partial(check_network, game, model, protocol))
+        check = partial(check_network, game, protocol=settings.game_protocol(game))
+        yield from _complaints(f"{place}.models", experiment["models"], check)
 
 
 def _claim_problems(config: Mapping) -> Iterator[str]:
@@ -271,9 +261,8 @@ def _claim_problems(config: Mapping) -> Iterator[str]:
         different = [key for key in settings[0] if settings[0][key] != settings[1][key]]
         if different and (one, other) not in reported:
             reported.add((one, other))
-            name = f"{run.algo}/{run.game}/{run.model}/{run.run}"
             yield (
-                f"experiments.{one} and experiments.{other} both contain the run {name}, but differ in "
+                f"experiments.{one} and experiments.{other} both contain the run {run.name}, but differ in "
                 f"{', '.join(different)}. A run has only one folder: give one of the two experiments other run "
                 "numbers, such as runs: [101, 102], or write the values of one setting under sweep."
             )
@@ -303,21 +292,17 @@ def _rollout_problems(config: Mapping) -> Iterator[str]:
         yield "rollout.streamlined should be false because comparisons.games compares recorded states."
     for game in dict.fromkeys(run.game for run in (*runs_with_network(config), *imported_runs(config))):
         protocol = protocol_of(game)
-        sticky, noise = rollout["sticky_probability"], rollout["action_noise"]
+        sticky, noise, rules = rollout["sticky_probability"], rollout["action_noise"], config["test"]["action_rules"]
         if sticky is not None and protocol.world != "atari":
             yield f"rollout.sticky_probability should be empty, but is {sticky}: {game!r} has no emulator."
-        if noise and has_continuous_outputs(protocol, output_names(game, protocol)):
-            yield f"rollout.action_noise should be 0, but is {noise}: {game!r} has continuous outputs and no actions."
-        if (rules := config["test"]["action_rules"]) and has_continuous_outputs(protocol, output_names(game, protocol)):
-            yield f"test.action_rules should be [], but is {rules}: {game!r} has continuous outputs and no actions."
+        for key, value, none in (("rollout.action_noise", noise, 0), ("test.action_rules", rules, "[]")):
+            if value and has_continuous_outputs(protocol, output_names(game, protocol)):
+                yield f"{key} should be {none}, but is {value}: {game!r} has continuous outputs and no actions."
 
 
-def _movie_problems(config: Mapping) -> Iterator[str]:
-    for key, check in (("layers", runs_with_layer), ("grids", runs_of_game)):
-        for number, name in enumerate(config["movie"][key] or ()):
-            yield from _complaint(f"movie.{key}[{number}]", partial(check, config, name))
-
-
-def _comparison_problems(config: Mapping) -> Iterator[str]:
-    for number, game in enumerate(config["comparisons"]["games"]):
-        yield from _complaint(f"comparisons.games[{number}]", partial(runs_of_game, config, game))
+def _shown_problems(config: Mapping) -> Iterator[str]:
+    """Movies and comparisons of what no planned run has."""
+    movie, games = config["movie"], config["comparisons"]["games"]
+    yield from _complaints("movie.layers", movie["layers"], partial(runs_with_layer, config))
+    yield from _complaints("movie.grids", movie["grids"] or (), partial(runs_of_game, config))
+    yield from _complaints("comparisons.games", games, partial(runs_of_game, config))

@@ -16,16 +16,12 @@ from neurozoo.plan.structure import SHOWN_PROBLEMS, check_structure
 def check_config(config: Mapping, *, source: str = "The configuration") -> dict:
     """Finds every mistake before any work starts, and fills in defaults.
 
-    Args:
-        config: What the user wrote; `neurozoo.plan.config_models` has the keys.
-        source: The name of the configuration in errors, such as its file.
-
     Returns:
         A copy with all defaults. Whole numbers that were written as floats (6.0e+9) are integers, except under
         `overrides` and `sweep`, which `run_settings` reads.
 
     Raises:
-        NeurozooError: Lists the first `SHOWN_PROBLEMS` problems, one per line: the place, such as
+        NeurozooError: Lists the first `SHOWN_PROBLEMS` problems of the `source`, one per line: the place, such as
             `experiments.demo.games[1]`, the value, what is allowed and the most similar name. Names of games, networks
             and settings are checked only if the structure is right. Or its aliases stand for too much.
     """

@@ -25,19 +25,12 @@ _SHRINKING = 1_000_000  # of the distances between times from the future: a day 
 
 
 def files_from_the_future(results: Path, others: Iterable[Path]) -> dict[str, int]:
-    """Finds files and folders that are newer than now, and makes sure that the results have no links in them.
+    """Finds files and folders that are newer than now: their times in nanoseconds by their paths.
 
-    Links in `native/build` belong to the compiler.
-
-    Args:
-        results: The folder of results.
-        others: Further files; missing ones are left out.
-
-    Returns:
-        Their times in nanoseconds, by their paths.
+    `others` are further files, which may be missing. Links in `native/build` belong to the compiler.
 
     Raises:
-        NeurozooError: There is a link, which Snakemake would follow. Jobs refuse links, too.
+        NeurozooError: There is a link in the results, which Snakemake would follow. Jobs refuse links, too.
     """
     begin, found = time_in(results), {}
     try:
@@ -71,11 +64,7 @@ def about_the_future(found: Mapping[str, int], now: int) -> str:
 
 
 def set_to_now(found: Mapping[str, int], now: int) -> None:
-    """Sets files from the future to now, or some milliseconds before: they stay in their order.
-
-    Raises:
-        NeurozooError: A file belongs to somebody else.
-    """
+    """Sets files from the future to now, or some milliseconds before: they stay in their order."""
     newest = max(found.values(), default=0)
     for path, when in found.items():
         try:
@@ -103,9 +92,7 @@ def copied_runs(results: Path, runs: Iterable[PlannedRun]) -> list[Path]:
 def older_than_inputs(rules: Iterable[Any], run_dirs: Iterable[Path]) -> list[str]:
     """Lists the files of runs, and those over all runs, that are older than what they are made of.
 
-    Args:
-        rules: Snakemake's. Inputs that a function names, and those that Snakemake compares by content, are left out.
-        run_dirs: Folders of runs.
+    Inputs that a function names, and those that Snakemake compares by content, are left out.
     """
     rules = list(rules)
     files = [str(file) for rule in rules for file in rule.output if not file.contains_wildcard()]

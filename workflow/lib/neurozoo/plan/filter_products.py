@@ -21,7 +21,7 @@ PRODUCTS = (*OF_CONVOLUTIONS, *OF_LAYERS, *OF_NETWORKS)
 def product_files(
     network: Architecture, shape: ObservationShape, *, products: Collection[str], layers: Collection[str] = ()
 ) -> list[str]:
-    """Lists the pictures that have a meaning for a network.
+    """Lists the pictures that have a meaning for a network, such as `filters/weights_conv1.png`.
 
     Args:
         network: The architecture. Of Keras networks, convolutions and residual sections have pictures: what follows
@@ -29,9 +29,6 @@ def product_files(
         shape: Shape of its observations. Vectors have no pictures, and single frames no temporal lean.
         products: Names of `PRODUCTS`.
         layers: Names of layers; empty for all.
-
-    Returns:
-        Paths relative to the run's folder, such as `filters/weights_conv1.png`.
     """
     files = []
     is_chain = isinstance(network, Network)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 from neurozoo.errors import NeurozooError
@@ -12,11 +13,7 @@ def check_named_files(config: Mapping, *, with_starts: bool = True) -> None:
     """Checks that the files exist that a configuration names: Snakemake does not miss those of finished results.
 
     Files in the folder of results are left to Snakemake, because a rule may make them. So are those of agents that are
-    imported already.
-
-    Args:
-        config: As returned by `check_config`.
-        with_starts: Whether files that runs start from are on this machine, too.
+    imported already. `with_starts` says whether files that runs start from are on this machine, too.
 
     Raises:
         NeurozooError: A file is in the way of a folder under `pathvars`; a path has braces; or files are missing: one
@@ -35,41 +32,30 @@ def check_named_files(config: Mapping, *, with_starts: bool = True) -> None:
 
 
 def named_files(config: Mapping, *, with_starts: bool = True) -> list[tuple[str, str]]:
-    """Lists the files that a configuration names, but for those of agents that are imported already.
-
-    Args are those of `check_named_files`.
-
-    Returns:
-        Pairs of the key that names a file, and its path.
-    """
+    """Lists the files that `check_named_files` checks, as pairs of the key that names a file, and its path."""
     curves = config["figures"]["learning_curves"]["references"]["files"]
     named = [
         (f"figures.learning_curves.references.files.{name}.{game}", path)
         for name, games in curves.items()
         for game, path in games.items()
     ]
+    folder = Path(config["pathvars"]["results"], "runs")
     named += [
         (f"imports.{name}.file", entry["file"])
         for name, entry in config.get("imports", {}).items()
-        if "file" in entry and not _is_imported(entry, Path(config["pathvars"]["results"]))
+        if "file" in entry and not (folder / imported_run(entry).name / "checkpoint.npz").is_file()
     ]
     runs = {(run.algo, run.game, run.model): run for run in reversed(planned_runs(config))}  # the first of each
-    for (algo, game, model), run in runs.items() if with_starts else ():
-        files = start_files(config, algo=algo, game=game, model=model, run=run.run)
-        named += [
-            (f"{algo}/{game}/{model} starts from a file (agent, decoder, start_from ...)", file) for file in files
-        ]
+    for names, run in runs.items() if with_starts else ():
+        key = f"{'/'.join(names)} starts from a file (agent, decoder, start_from ...)"
+        named += [(key, file) for file in start_files(config, **asdict(run))]
     return named
 
 
 def check_container(image: str | None) -> None:
     """Checks before any work that there is an image, if jobs are to run in one.
 
-    Args:
-        image: The configuration's `container`; addresses such as `docker://...` are left to Apptainer.
-
-    Raises:
-        NeurozooError: None is configured, or its file is missing.
+    An address such as `docker://...` is left to Apptainer.
     """
     if image is None:
         raise NeurozooError(
@@ -80,20 +66,10 @@ def check_container(image: str | None) -> None:
         raise NeurozooError(f"container: {image} is missing. Build it (docs/containers.md), or check the path.")
 
 
-def _is_imported(entry: Mapping, results: Path) -> bool:
-    run = imported_run(entry)
-    return (results / "runs" / run.algo / run.game / run.model / str(run.run) / "checkpoint.npz").is_file()
-
-
 def check_folders(paths: Iterable[str | os.PathLike], *, are_needed: bool = True) -> None:
-    """Checks before any work that folders can be made, or written if they exist.
+    """Checks before any work that folders can be made, or written if they exist; the message has the reason.
 
-    Args:
-        paths: Folders that will be needed.
-        are_needed: Whether they will be written now; a plan only checks that no file is in the way.
-
-    Raises:
-        NeurozooError: Names the first that cannot be made, with the reason.
+    If they are not `are_needed` now, as in a plan, only a file that is in the way counts.
     """
     sound: set[Path] = set()
     for path in map(Path, paths):
@@ -122,11 +98,7 @@ def check_folders(paths: Iterable[str | os.PathLike], *, are_needed: bool = True
 
 
 def check_folders_on_storage(folders: Mapping[str, str]) -> None:
-    """Checks that folders of results in a cloud are not absolute: they lie below the prefix of the storage.
-
-    Raises:
-        NeurozooError: One is absolute.
-    """
+    """Checks that folders of results in a cloud are not absolute: they lie below the prefix of the storage."""
     for name, folder in folders.items():
         if os.path.isabs(folder):
             raise NeurozooError(
@@ -136,10 +108,6 @@ def check_folders_on_storage(folders: Mapping[str, str]) -> None:
 
 
 def check_workdir(folder: str | os.PathLike) -> None:
-    """Checks that a folder in which Snakemake was started is there.
-
-    Raises:
-        NeurozooError: It is missing, or a file.
-    """
+    """Checks that a folder in which Snakemake was started is there."""
     if not Path(folder).is_dir():
         raise NeurozooError(f"{folder} is not a folder. Name the one in which Snakemake was started, with --directory.")

@@ -1,6 +1,7 @@
 """The runs that a configuration plans, and the settings of each.
 
-`config` is always what `neurozoo.plan.configuration.check_config` returned.
+`config` is always what `neurozoo.plan.configuration.check_config` returned. `**run` stands for the four names of a
+`PlannedRun`; functions that take them raise what `settings_of_run` raises.
 """
 
 import json
@@ -13,9 +14,8 @@ from typing import Any
 from neurozoo.agents.playable_agent import IMPORTED
 from neurozoo.algorithms.agent_names import called, label_with_name
 from neurozoo.algorithms.registry import ALGORITHMS, get_algorithm
-from neurozoo.algorithms.run_settings import PROTOCOL_CHOICES, Need
+from neurozoo.algorithms.run_settings import PROTOCOL_CHOICES
 from neurozoo.algorithms.settings import fitting_settings, resolve_settings
-from neurozoo.compute.dask_settings import ClusterSettings
 from neurozoo.environments.game_networks import check_network
 from neurozoo.environments.gymnasium_games import trust_module_of
 from neurozoo.environments.observations import ObservationShape, observation_shape
@@ -31,19 +31,12 @@ from neurozoo.records.run_config import config_of_run
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One planned training; its four names are the folders of its results.
+    """One planned training; its four names are the folders of its results."""
 
-    Attributes:
-        algo: Algorithm such as `ga`.
-        game: ALE rom id such as `ms_pacman`.
-        model: Network such as `large`.
-        run: Number of the repetition, from 1.
-    """
-
-    algo: str
-    game: str
-    model: str
-    run: int
+    algo: str  # such as `ga`
+    game: str  # ALE rom id such as `ms_pacman`
+    model: str  # network such as `large`
+    run: int  # number of the repetition, from 1
 
     @property
     def name(self) -> str:
@@ -53,9 +46,7 @@ class PlannedRun:
 
 def planned_runs(config: Mapping) -> list[PlannedRun]:
     """Lists the runs of all experiments in the order of the file, each once."""
-    return list(
-        dict.fromkeys(run for experiment in config["experiments"].values() for run in runs_of(experiment)),
-    )
+    return list(dict.fromkeys(run for experiment in config["experiments"].values() for run in runs_of(experiment)))
 
 
 def labels_of_runs(config: Mapping) -> dict[str, str]:
@@ -138,10 +129,6 @@ def _observation_of(config: Mapping, run: PlannedRun) -> ObservationShape:
 def runs_of_game(config: Mapping, game: str) -> list[PlannedRun]:
     """Lists the planned and imported runs that play a game.
 
-    Args:
-        config: As returned by `check_config`.
-        game: Game such as `frostbite`.
-
     Raises:
         NeurozooError: There are none; the message suggests the most similar planned game.
     """
@@ -154,11 +141,7 @@ def runs_of_game(config: Mapping, game: str) -> list[PlannedRun]:
 
 
 def runs_with_layer(config: Mapping, layer: str) -> list[PlannedRun]:
-    """Lists the planned and imported runs whose network has a layer.
-
-    Args:
-        config: As returned by `check_config`.
-        layer: Name of the layer, such as `conv1`.
+    """Lists the planned and imported runs whose network has a layer, such as `conv1`.
 
     Raises:
         NeurozooError: There are none; the message suggests the most similar layer.
@@ -198,12 +181,6 @@ def classes_of(config: Mapping, game: str) -> set[Any]:
 def import_choices(config: Mapping, *, game: str, model: str, run: int | str) -> dict:
     """Finds the imported genome that belongs in a run's folder.
 
-    Args:
-        config: As returned by `check_config`.
-        game: Game such as `frostbite`.
-        model: Network such as `large`.
-        run: Number of the run.
-
     Returns:
         `source` (the file or the text), `file` (None for a text) and the other arguments of `import_agent`.
 
@@ -229,103 +206,46 @@ def imported_run(entry: Mapping) -> PlannedRun:
     return PlannedRun(IMPORTED, entry["game"], get_network(entry["model"]).name, entry["run"])
 
 
-def run_settings(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> dict:
-    """Finds the settings of one run: those of its experiment, or else those under `algorithms`.
-
-    Args:
-        config: As returned by `check_config`.
-        algo: Algorithm such as `ga`.
-        game: Game such as `frostbite`.
-        model: Network such as `large`.
-        run: Number of the repetition.
-
-    Returns:
-        All settings of the algorithm by name.
-
-    Raises:
-        NeurozooError: The algorithm, game or network is unknown; the message suggests the most similar name.
-    """
-    return asdict(settings_of_run(config, algo=algo, game=game, model=model, run=run))
+def run_settings(config: Mapping, **run: Any) -> dict:
+    """Returns the settings of a run by name."""
+    return asdict(settings_of_run(config, **run))
 
 
-def planned_facts(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> dict[str, str]:
-    """Finds what will make a run comparable with others: what its `config.yaml` would record today.
-
-    Arguments and errors are those of `run_settings`.
-
-    Returns:
-        Texts by name, see `records.comparability.facts_of`.
-    """
-    return facts_of(settings_of_run(config, algo=algo, game=game, model=model, run=run).records(game))
+def planned_facts(config: Mapping, **run: Any) -> dict[str, str]:
+    """Returns what will make a run comparable with others, by name: what its `config.yaml` would record today."""
+    return facts_of(settings_of_run(config, **run).records(run["game"]))
 
 
-def run_resources(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> dict[str, Any]:
-    """Finds what a run asks the scheduler for.
-
-    Arguments and errors are those of `run_settings`.
-
-    Returns:
-        `memory` in megabytes, `gpus`, and `cluster`: the Dask cluster that plays, in the words of `ClusterSettings`;
-        empty for none, and for runs that play on a GPU. `ranks`: the processes that the run consists of.
-    """
-    settings, spec = settings_of_run(config, algo=algo, game=game, model=model, run=run), ALGORITHMS[algo]
-    can_use_cluster = ("core" in spec.needs or spec.has_levels) and not settings.gpus
-    cluster = ClusterSettings.of(config["distributed"]) if can_use_cluster else None
-    return {
-        "memory": settings.memory,
-        "gpus": settings.gpus,
-        "cluster": cluster.to_words() if cluster else "",
-        "ranks": settings.ranks,
-    }
-
-
-def start_files(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> list[str]:
-    """Finds the files that have to exist before a run is trained, because the run starts from them.
-
-    Arguments and errors are those of `run_settings`.
-
-    Returns:
-        Files, and for the folder of another run its checkpoint; empty for most runs, and for a genome as text.
-    """
-    sources = settings_of_run(config, algo=algo, game=game, model=model, run=run).start_sources
+def start_files(config: Mapping, **run: Any) -> list[str]:
+    """Returns the files that a run starts from, and for the folder of another run its checkpoint; empty for most."""
     return [
         source if Path(source).suffix or Path(source).is_file() else f"{source.rstrip('/')}/checkpoint.npz"
-        for source in sources
+        for source in settings_of_run(config, **run).start_sources
         if not is_text(source)
     ]
 
 
-def needs_of_run(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> tuple[Need, ...]:
-    """Finds what must be built before a run is trained.
-
-    Arguments and errors are those of `run_settings`.
-    """
-    settings = settings_of_run(config, algo=algo, game=game, model=model, run=run)
-    return (*get_algorithm(algo).needs, *settings.needs_besides(game))
-
-
 def settings_of_run(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> Any:
-    """Finds what `run_settings` finds, as the algorithm's own dataclass."""
+    """Returns the settings of a run: those of its experiment, or else those under `algorithms`.
+
+    Raises:
+        NeurozooError: The algorithm, game or network is unknown; the message suggests the most similar name.
+    """
     choice = _choice_of_run(config, algo=algo, game=game, model=model, run=run)
     if choice is not config["algorithms"][algo]:
         return settings_of(algo, choice)
     return fitting_settings(algo, game, model, **choice, from_yaml=True)
 
 
-def check_new_run(
-    config: Mapping, run_dir: str | os.PathLike, *, algo: str, game: str, model: str, run: int | str
-) -> None:
+def check_new_run(config: Mapping, run_dir: str | os.PathLike, **run: Any) -> None:
     """Checks that a run which is in no experiment fits its game and network, before anything is made for it.
 
     Experiments are checked by `check_config`; a run that has begun has settings of its own.
-
-    Raises:
-        NeurozooError: It does not fit.
     """
-    choice = _choice_of_run(config, algo=algo, game=game, model=model, run=run)
+    choice, (algo, game, model) = _choice_of_run(config, **run), (run[name] for name in ("algo", "game", "model"))
     if choice is not config["algorithms"][algo] or config_of_run(run_dir).exists():
         return
-    settings = settings_of_run(config, algo=algo, game=game, model=model, run=run)
+    settings = settings_of_run(config, **run)
     try:
         settings.check_game(game)
         settings.check_model(model)
@@ -333,7 +253,7 @@ def check_new_run(
             check_network(game, model, settings.game_protocol(game))
     except NeurozooError as error:
         own = f" It is in no experiment, so it has the overrides of algorithms.{algo}." if choice["overrides"] else ""
-        raise NeurozooError(f"{algo}/{game}/{model}/{run} cannot be trained. {error}{own}") from error
+        raise NeurozooError(f"{algo}/{game}/{model}/{run['run']} cannot be trained. {error}{own}") from error
 
 
 def _choice_of_run(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> Mapping[str, Any]:
@@ -342,9 +262,7 @@ def _choice_of_run(config: Mapping, *, algo: str, game: str, model: str, run: in
     Of an experiment with a sweep, it is the member of the run's combination.
     """
     spec = get_algorithm(algo)
-    if (
-        name := spec.check_variant(model)
-    ) != model:  # published names work only in the file, so that each run has one folder
+    if (name := spec.check_variant(model)) != model:  # published names work only in the file: one folder for each run
         raise NeurozooError(f"{model!r} is the published name of {name!r}; in a path, write {name}.")
     trust_module_of(game)  # paths of runs come from the configuration or from Snakemake's command line
     wanted = PlannedRun(algo, spec.check_game(game), model, int(run))
@@ -380,9 +298,5 @@ def _contains(experiment: Mapping, run: PlannedRun) -> bool:
 
 
 def settings_of(algo: str, choice: Mapping) -> Any:
-    """Returns the settings of an experiment or of an entry under `algorithms`, whose sweep does not count.
-
-    Raises:
-        NeurozooError: A setting is unknown, or a value is not allowed.
-    """
+    """Returns the settings of an experiment or of an entry under `algorithms`, whose sweep does not count."""
     return resolve_settings(algo, preset=choice["preset"], overrides=choice["overrides"], from_yaml=True)

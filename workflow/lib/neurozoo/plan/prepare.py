@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from neurozoo.agents.tags import parse_tag
+from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.spec import Need
+from neurozoo.compute.dask_settings import ClusterSettings
 from neurozoo.compute.slurm import check_scheduler, end_leftover_jobs
 from neurozoo.errors import plain_errors
 from neurozoo.files.times import time_in
@@ -23,7 +25,6 @@ from neurozoo.native import CORE
 from neurozoo.native.image import check_image
 from neurozoo.networks.catalogue import check_layer
 from neurozoo.plan.changes import outlook, runs_to_train, unseen_changes
-from neurozoo.plan.comparable import played_differently
 from neurozoo.plan.config_files import check_config_file
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.file_times import (
@@ -35,7 +36,6 @@ from neurozoo.plan.file_times import (
     older_than_inputs,
     set_to_now,
 )
-from neurozoo.plan.missing_packages import missing_packages
 from neurozoo.plan.named_files import (
     check_container,
     check_folders,
@@ -49,16 +49,15 @@ from neurozoo.plan.planned_runs import (
     import_choices,
     imported_runs,
     labels_of_runs,
-    needs_of_run,
     planned_runs,
-    run_resources,
     run_settings,
     runs_of_game,
+    settings_of_run,
     start_files,
 )
 from neurozoo.plan.run_targets import check_run_targets, runs_of_targets
 from neurozoo.plan.targets import check_targets
-from neurozoo.plan.tried_environments import try_environments
+from neurozoo.plan.warnings import missing_packages, played_differently, try_environments
 from neurozoo.records.kept_result import keep_result
 from neurozoo.signals import OF_SCHEDULERS, hang_up, leads
 
@@ -66,14 +65,7 @@ Wildcards = Any  # Snakemake's; anything that `dict` takes
 
 
 def check_config_files(workflow: Any) -> None:
-    """Checks the configurations before Snakemake reads them: it names no line, and takes the last of two equal keys.
-
-    Args:
-        workflow: Snakemake's.
-
-    Raises:
-        SystemExit: As `prepare`.
-    """
+    """Checks the configurations before Snakemake reads them; a wrong one ends the process as in `prepare`."""
     with _sentences(workflow):
         for path in (workflow.overwrite_configfiles or ["config.yaml"]) if _is_started_by_user(workflow) else ():
             if not str(path).endswith(".json"):
@@ -85,13 +77,7 @@ def put_before_installed(library: Path) -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(library), os.environ.get("PYTHONPATH")]))
 
 
-def prepare(
-    workflow: Any,
-    config: dict,
-    *,
-    get_parser: Callable[[], Any],
-    notify: Callable[[str], object],
-) -> "Plan":
+def prepare(workflow: Any, config: dict, *, get_parser: Callable[[], Any], notify: Callable[[str], object]) -> "Plan":
     """Checks what the user wrote before Snakemake reads any rule, and fills in defaults.
 
     Args:
@@ -99,9 +85,6 @@ def prepare(
         config: What the user wrote; becomes what `check_config` returns.
         get_parser: Makes the parser of Snakemake's command line.
         notify: Gets sentences for the user that are no reason to stop.
-
-    Returns:
-        What the rules ask.
 
     Raises:
         SystemExit: There is a mistake; after a sentence, around which Snakemake would put tracebacks.
@@ -254,8 +237,16 @@ class Plan:
 
     @_in_a_sentence
     def resources_of(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Returns what a run requests from the scheduler."""
-        return run_resources(self._config, **wildcards)
+        """Returns what a run requests from the scheduler.
+
+        `memory` in megabytes, `gpus`, and `cluster`: the Dask cluster that plays, in the words of `ClusterSettings`;
+        empty for none, and for runs that play on a GPU. `ranks`: the processes that the run consists of.
+        """
+        settings, spec = settings_of_run(self._config, **wildcards), ALGORITHMS[wildcards["algo"]]
+        can_use_cluster = ("core" in spec.needs or spec.has_levels) and not settings.gpus
+        cluster = ClusterSettings.of(self._config["distributed"]) if can_use_cluster else None
+        words = cluster.to_words() if cluster else ""
+        return {"memory": settings.memory, "gpus": settings.gpus, "cluster": words, "ranks": settings.ranks}
 
     @_in_a_sentence
     def tag_of(self, wildcards: Wildcards) -> str:
@@ -272,7 +263,8 @@ class Plan:
     def needs_of(self, wildcards: Wildcards) -> tuple[Need, ...]:
         """Returns what must be built before a run is trained."""
         check_new_run(self._config, self._folder_of(wildcards), **wildcards)
-        return needs_of_run(self._config, **wildcards)
+        settings = settings_of_run(self._config, **wildcards)
+        return (*ALGORITHMS[wildcards["algo"]].needs, *settings.needs_besides(wildcards["game"]))
 
     @_in_a_sentence
     def starts_of(self, wildcards: Wildcards) -> list[str]:

@@ -26,7 +26,11 @@ OF_IMPORTED = ("result.json", "frozen/model.json", "rollout.npz")
 
 def run_files(name: str, runs: Iterable[PlannedRun]) -> list[str]:
     """Returns the paths of a file in the folders of runs; `<results>` is one of Snakemake's path variables."""
-    return [f"<results>/runs/{run.algo}/{run.game}/{run.model}/{run.run}/{name}" for run in runs]
+    return _run_files((run, name) for run in runs)
+
+
+def _run_files(files: Iterable[tuple[PlannedRun, str]]) -> list[str]:
+    return [f"<results>/runs/{run.name}/{name}" for run, name in files]
 
 
 def recorded_runs(config: Mapping) -> list[PlannedRun]:
@@ -38,7 +42,7 @@ def planned_products(config: Mapping) -> list[str]:
     """Lists all files that a configuration plans, except for the pages that show them."""
     return [
         *_summaries(config),
-        *_of_planned(config),
+        *_run_files((run, file) for run in planned_runs(config) for file in ALGORITHMS[run.algo].files),
         *(path for file in OF_IMPORTED for path in run_files(file, imported_runs(config))),
         *run_files("activation.mp4", recorded_runs(config)),
         *run_files("loop.webp", recorded_runs(config)),
@@ -47,11 +51,6 @@ def planned_products(config: Mapping) -> list[str]:
         *_filters(config),
         *_comparisons(config),
     ]
-
-
-def _of_planned(config: Mapping) -> list[str]:
-    runs = planned_runs(config)
-    return [path for run in runs for file in ALGORITHMS[run.algo].files for path in run_files(file, [run])]
 
 
 def _summaries(config: Mapping) -> list[str]:
@@ -86,11 +85,7 @@ def _movies(config: Mapping) -> list[str]:
     movie = config["movie"]
     return [
         *(run_files("game.mp4", runs) if movie["game"] else ()),
-        *(
-            path
-            for layer in movie["layers"]
-            for path in run_files(f"layer_{layer}.mp4", runs_with_layer(config, layer))
-        ),
+        *(path for name in movie["layers"] for path in run_files(f"layer_{name}.mp4", runs_with_layer(config, name))),
         *(f"<results>/movies/{game}.mp4" for game in games_in_grids(config)),
     ]
 
@@ -103,16 +98,12 @@ def games_in_grids(config: Mapping) -> list[str]:
     return [game for game, count in counts.items() if count > 1]
 
 
-def lean_is_wanted(config: Mapping) -> bool:
-    """Returns whether the temporal lean is among the wanted pictures of filters, so that its figure is drawn."""
-    return any(name == "filters/lean.csv" for _, name in filter_files(config))
-
-
 def _filters(config: Mapping) -> list[str]:
-    formats = figure_formats(config, "temporal_lean") if lean_is_wanted(config) else ()
+    files = filter_files(config)
+    has_lean = any(name == "filters/lean.csv" for _, name in files)
     return [
-        *(path for run, name in filter_files(config) for path in run_files(name, [run])),
-        *(f"<results>/figures/temporal_lean.{format}" for format in formats),
+        *_run_files(files),
+        *(f"<results>/figures/temporal_lean.{end}" for end in figure_formats(config, "temporal_lean") if has_lean),
     ]
 
 

@@ -4,7 +4,6 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.run_settings import Settings
@@ -27,20 +26,12 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class Entry:
-    """One key of the configuration, or one setting.
-
-    Attributes:
-        name: Its name.
-        type: Its type in words, such as "whole number or empty".
-        default: Its default as in YAML, or "required"; empty if the key is absent by default.
-        bounds: Its bounds in words, such as "at least 1".
-        description: Its meaning.
-    """
+    """One key of the configuration, or one setting, in words."""
 
     name: str
-    type: str
-    default: str
-    bounds: str
+    type: str  # such as "whole number or empty"
+    default: str  # as in YAML, or "required"; empty if the key is absent by default
+    bounds: str  # such as "at least 1"
     description: str
 
 
@@ -162,21 +153,14 @@ def presets_page() -> str:
         "defaults; all others are as in docs/reference/settings.md. `demo` is small enough to try things out.\n"
     )
     for name, spec in ALGORITHMS.items():
-        presets = {preset: _as_texts(asdict(settings)) for preset, settings in spec.presets.items()}
-        known = spec.settings.schema()["properties"].items()
-        defaults = _as_texts({key: part.get("default") for key, part in known})
-        rows = [
-            (f"`{key}`", *(values[key] for values in presets.values()))
-            for key, default in defaults.items()
-            if any(values[key] != default for values in presets.values())
-        ]
-        head = ("setting", *(f"`{preset}`" for preset in presets))
+        rows = []
+        for key, part in spec.settings.schema()["properties"].items():
+            values = [as_yaml(asdict(settings)[key]) for settings in spec.presets.values()]
+            if set(values) != {as_yaml(part.get("default"))}:
+                rows.append((f"`{key}`", *values))
+        head = ("setting", *(f"`{preset}`" for preset in spec.presets))
         text += f"\n## `{name}`: {spec.title}\n\n{markdown_table(head, rows)}"
     return text
-
-
-def _as_texts(values: Mapping[str, Any]) -> dict[str, str]:
-    return {key: as_yaml(value) for key, value in values.items()}
 
 
 if __name__ == "__main__":

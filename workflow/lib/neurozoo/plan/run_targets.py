@@ -72,23 +72,14 @@ _OVER_RUNS: tuple[tuple[str, str, Callable[[Mapping], list[PlannedRun]]], ...] =
 
 
 def runs_of_targets(config: Mapping, targets: Iterable[str]) -> list[PlannedRun] | None:
-    """Returns the runs whose files are wanted, or None if anything else is wanted, too.
-
-    Args:
-        config: As returned by `check_config`.
-        targets: What is wanted: files, or names of rules.
-    """
+    """Returns the runs whose files are wanted, or None if anything else is wanted, too, such as a rule."""
     found = [_in_run(config, target) for target in targets]
     runs = dict.fromkeys(run for run, _ in filter(None, found))
     return list(runs) if found and all(found) else None
 
 
 def check_run_targets(config: Mapping, targets: Iterable[str]) -> None:
-    """Checks that the wanted files of runs can be made.
-
-    Args:
-        config: As returned by `check_config`.
-        targets: Files that are wanted; those that exist are left alone.
+    """Checks that the wanted files of runs can be made; those that exist are left alone.
 
     Raises:
         NeurozooError: The algorithm comes to something else or has no such thing, nor has the game, the network has no
@@ -116,10 +107,8 @@ def check_run_targets(config: Mapping, targets: Iterable[str]) -> None:
             )
         if name.startswith("filters/") and run.algo != IMPORTED:
             _check_picture(config, run, name)
-        if (
-            name == "population.html"
-            and not Path(config["pathvars"]["results"], "runs", run.name, "population").exists()
-        ):
+        kept = Path(config["pathvars"]["results"], "runs", run.name, "population")
+        if name == "population.html" and not kept.exists():
             _check_population(config, run)
 
 
@@ -160,8 +149,7 @@ def _check_picture(config: Mapping, run: PlannedRun, name: str) -> None:
 
 
 def _check_population(config: Mapping, run: PlannedRun) -> None:
-    settings = run_settings(config, algo=run.algo, game=run.game, model=run.model, run=run.run)
-    if not settings.get("record_population"):
+    if not run_settings(config, **asdict(run)).get("record_population"):
         raise NeurozooError(
             f"{run.name} keeps no populations, so there is no population.html. Set record_population: true under the "
             "overrides of its experiment (docs/comparing.md says which runs can keep them)."

@@ -22,8 +22,8 @@ def check_structure(config: Mapping) -> tuple[dict, list[str]]:
     """Checks keys, types and bounds.
 
     Returns:
-        A copy with all defaults, and one sentence per problem, hardly more than `SHOWN_PROBLEMS`. Do
-        not use the copy if there are problems.
+        A copy with all defaults, and one sentence per problem, hardly more than `SHOWN_PROBLEMS`; with problems, the
+        copy is of no use.
     """
     try:
         checked = Config.model_validate(config, context=FROM_YAML)
@@ -32,10 +32,9 @@ def check_structure(config: Mapping) -> tuple[dict, list[str]]:
         return {}, [_with_hint(line) for line in found]
     problems = []
     if "imports" not in config and not checked.experiments:
-        about = Config.model_fields["experiments"].description
-        is_there = "experiments" in config
-        missing = "experiments should have at least 1 entry, but is empty."
-        problems.append(missing if is_there else f"the key 'experiments' is missing. {about}")
+        missing = f"the key 'experiments' is missing. {Config.model_fields['experiments'].description}"
+        is_empty = "experiments should have at least 1 entry, but is empty."
+        problems.append(is_empty if "experiments" in config else missing)
     filled = _filled(checked, config) | {"algorithms": _with_all_algorithms(checked, config)}
     for experiment in filled["experiments"].values():
         experiment["games"] = expand_games(experiment["games"])

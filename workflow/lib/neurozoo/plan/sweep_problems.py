@@ -26,13 +26,7 @@ _NOT_SWEPT = {
 
 
 def sweep_problems(place: str, algo: str, experiment: Mapping) -> Iterator[str]:
-    """Finds what is wrong with a sweep before any value is looked at; yields one sentence per problem.
-
-    Args:
-        place: Where the experiment stands, such as `experiments.demo`.
-        algo: A known algorithm.
-        experiment: With the defaults of `check_structure`.
-    """
+    """Yields what is wrong with a sweep before any value is looked at; `place` is such as `experiments.demo`."""
     known = ALGORITHMS[algo].settings.schema()["properties"]
     overrides, sweep, runs = (experiment[key] for key in ("overrides", "sweep", "runs"))
     for key in ("overrides", "sweep"):
@@ -55,13 +49,7 @@ def sweep_problems(place: str, algo: str, experiment: Mapping) -> Iterator[str]:
 
 
 def combination_problems(path: tuple[str, str], algo: str, experiment: Mapping) -> Iterator[str]:
-    """Finds values that are not allowed, alone or together; yields one sentence per problem and combination.
-
-    Args:
-        path: Where the experiment stands, such as ("experiments", "demo").
-        algo: A known algorithm.
-        experiment: Without `sweep_problems`.
-    """
+    """Yields what is wrong with values, alone or together; `path` is such as ("experiments", "demo")."""
     for values, member in zip(combinations_of(experiment), members_of(experiment), strict=True):
         try:
             settings_of(algo, member)
@@ -72,12 +60,7 @@ def combination_problems(path: tuple[str, str], algo: str, experiment: Mapping) 
 
 
 def pooling_problems(place: str, experiment: Mapping) -> Iterator[str]:
-    """Finds combinations that tables and figures could not tell apart; yields a sentence for each such difference.
-
-    Args:
-        place: Where the experiment stands, such as `experiments.demo`.
-        experiment: An experiment all of whose settings and games are right.
-    """
+    """Yields differences of combinations, all of them valid, that tables and figures could not tell apart."""
     spec = ALGORITHMS[experiment["algo"]]
     found: dict[str, dict[str, object]] = {}
     reported = set()

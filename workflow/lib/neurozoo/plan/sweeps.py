@@ -19,28 +19,20 @@ def count_combinations(experiment: Mapping) -> int:
 
 
 def combinations_of(experiment: Mapping) -> list[dict[str, Any]]:
-    """Lists the values of each combination by setting; the last list of the sweep changes fastest.
-
-    Args:
-        experiment: With the defaults of `check_structure`; its sweep has at most `MOST_COMBINATIONS`.
-    """
+    """Lists the values of each combination by setting; the last list of the sweep changes fastest."""
     return [dict(zip(experiment["sweep"], values, strict=True)) for values in _products(experiment)]
 
 
 def members_of(experiment: Mapping) -> list[Mapping]:
     """Lists the experiments that an experiment stands for: itself, or one for each combination of its sweep.
 
-    Arguments are those of `combinations_of`. The members have settings and run numbers of their own and no sweep.
+    The members have settings and run numbers of their own and no sweep.
     """
     return [_member(experiment, *numbered) for numbered in enumerate(_products(experiment))]
 
 
 def member_with_run(experiment: Mapping, run: int) -> Mapping | None:
-    """Returns the member that may contain a run, in a time that does not grow with the number of runs.
-
-    Returns:
-        None if the number belongs to no combination.
-    """
+    """Returns the member that may contain a run, if any, in a time that does not grow with the number of runs."""
     if not experiment["sweep"]:
         return experiment
     number = (run - 1) // SPACING

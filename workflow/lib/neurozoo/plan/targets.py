@@ -25,16 +25,9 @@ _BESIDE = {
 def check_targets(
     targets: Iterable[str], *, is_made: Callable[[str], bool], products: Collection[str], rules: Collection[str]
 ) -> None:
-    """Checks that every target exists or has a rule, so that a slip is answered with the right name.
+    """Checks that every target exists or has a rule, so that a slip is answered with the most similar name.
 
-    Args:
-        targets: Files that are wanted; Snakemake makes relative ones from where it is started.
-        is_made: Whether a rule makes a file.
-        products: The files that rules make, with wildcards such as `results/runs/{algo}/{game}/loop.webp`.
-        rules: The names of the rules.
-
-    Raises:
-        NeurozooError: No rule makes a target; the message suggests the file of the most similar name.
+    `is_made` says whether a rule makes a file; `products` are the files that rules make, with wildcards.
     """
     for target in targets:
         path = target if os.path.isabs(target) else os.path.relpath(target)

@@ -1,6 +1,5 @@
 """Reads the files of Snakemake and the cluster profiles in `.snakemake/`: running jobs, failed jobs, and their logs."""
 
-import base64
 import functools
 import math
 import os
@@ -12,9 +11,9 @@ from pathlib import Path
 
 from neurozoo.files import open_text, parse_json
 from neurozoo.folders import find
+from neurozoo.plan.snakemake_records import record_path
 
 SLURM_LOGS = ("results/logs/slurm", ".snakemake/slurm_logs")  # of profiles/slurm, and the executor's default
-NAME_MAX = 255  # bytes of a file name, used if the file system does not report its limit
 
 
 @dataclass(frozen=True)
@@ -41,22 +40,12 @@ class WorkflowFiles:
 
         A killed Snakemake leaves its marker behind. `output` is the path as in the rule.
         """
-        marker = self._marker(output)
+        marker = record_path(self._folder / "incomplete", output)
         try:
             number = _read_object(marker)["external_jobid"]
             return Job(marker.stat().st_mtime, None if number is None else str(number))
         except (OSError, ValueError, LookupError, TypeError):
             return None
-
-    def _marker(self, output: str) -> Path:
-        folder = self._folder / "incomplete"
-        name = base64.urlsafe_b64encode(output.encode()).decode()
-        try:
-            longest = os.pathconf(folder, "PC_NAME_MAX") or NAME_MAX
-        except (OSError, ValueError):
-            longest = NAME_MAX
-        parts = [name[start : start + longest - 1] for start in range(0, len(name), longest - 1)]
-        return folder.joinpath(*("@" + part for part in parts[:-1]), parts[-1])
 
     def submitted(self, output: str) -> Job | None:
         """Finds the newest job that the Grid Engine profile has submitted for a file, unless it has ended."""
