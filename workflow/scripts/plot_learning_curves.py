@@ -2,7 +2,7 @@
 
 from neurozoo.errors import plain_errors
 from neurozoo.figures.learning_curves import plot_learning_curves
-from neurozoo.records.reference_curves import read_references
+from neurozoo.records.curves import read_references
 from neurozoo.records.tables import read_scores
 
 with plain_errors(snakemake.log[0]):

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from neurozoo.plan.warnings import played_differently
 from neurozoo.plan.configuration import check_config
+from neurozoo.plan.warnings import played_differently
 
 PROJECT = Path(__file__).parents[3]
 

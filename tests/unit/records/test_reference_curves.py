@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 from neurozoo.errors import NeurozooError
-from neurozoo.records.reference_curves import read_references
+from neurozoo.records.curves import read_references
 
 FOLDER = Path(__file__).parents[3] / "config" / "reference" / "simple_dqn"
 GAMES = ("breakout", "pong", "seaquest", "space_invaders")

@@ -11,7 +11,7 @@ from botocore.exceptions import EndpointConnectionError
 from neurozoo.compute.aws import aws_client
 from neurozoo.errors import NeurozooError
 from neurozoo.training import loop
-from neurozoo.training.backup import PART, Backup, TakenOver, backup_of
+from neurozoo.training.backup import PART, Backup, TakenOver
 from training_processes import PATIENCE, assert_same_results
 
 ADDRESS = "s3://zoo/runs/1/backup"
@@ -295,4 +295,4 @@ def test_without_credentials_the_sentence_says_where_they_belong(aws, tmp_path, 
 @pytest.mark.parametrize("address", ["zoo/runs", "s3://", "s3://Zoo/x", "http://zoo"])
 def test_an_address_that_is_not_on_s3_is_refused(address):
     with pytest.raises(NeurozooError, match="should look like s3://my-bucket/neurozoo"):
-        backup_of("run", address)
+        Backup("run", address)

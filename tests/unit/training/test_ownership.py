@@ -10,9 +10,16 @@ import psutil
 import pytest
 import training_processes
 from neurozoo.errors import NeurozooError
-from neurozoo.training import ownership
-from neurozoo.training.heartbeat import Heartbeat, process_started, read_heartbeat
-from neurozoo.training.ownership import PATIENCE, POLL, SILENCE, wait_for_earlier_training
+from neurozoo.training import heartbeat
+from neurozoo.training.heartbeat import (
+    PATIENCE,
+    POLL,
+    SILENCE,
+    Heartbeat,
+    process_started,
+    read_heartbeat,
+    wait_for_earlier_training,
+)
 from training_processes import ENDLESS, assert_same_results
 
 
@@ -38,7 +45,7 @@ def seconds(monkeypatch):
     def sleep(duration):
         clock[0] += duration
 
-    monkeypatch.setattr(ownership, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=sleep, time=time.time))
+    monkeypatch.setattr(heartbeat, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=sleep, time=time.time))
     return lambda: clock[0]
 
 
@@ -101,7 +108,7 @@ def test_clocks_of_hosts_do_not_count_but_that_of_the_files(tmp_path, seconds, m
     with Heartbeat(tmp_path, progress=0):
         change_heartbeat(tmp_path, host="elsewhere")
         slow = time.time() + 1000
-        monkeypatch.setattr(ownership.time, "time", lambda: slow, raising=False)
+        monkeypatch.setattr(heartbeat.time, "time", lambda: slow, raising=False)
         wait_for_earlier_training(tmp_path, check=nothing)
         assert seconds() == pytest.approx(SILENCE, abs=2 * POLL)
 

@@ -3,10 +3,11 @@ from datetime import datetime
 
 import pytest
 from neurozoo.algorithms.session import Report
+from neurozoo.files import copy_file
 from neurozoo.genomes.genome import Genome
 from neurozoo.records.published_log import GA_FIELDS
 from neurozoo.training import reporting
-from neurozoo.training.reporting import RunReporter, publish
+from neurozoo.training.reporting import RunReporter
 
 STAMP = r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d [AP]M "
 
@@ -184,7 +185,7 @@ def test_the_whole_log_can_go_to_the_terminal(paths, capsys):
 
 def test_publishing_copies_the_reports_whole(tmp_path):
     (tmp_path / "kept").write_bytes(b'{"Iteration": 1}\n')
-    publish(tmp_path / "kept", tmp_path / "log.jsonl")
+    copy_file(tmp_path / "kept", tmp_path / "log.jsonl")
     assert (tmp_path / "log.jsonl").read_bytes() == b'{"Iteration": 1}\n'
 
 

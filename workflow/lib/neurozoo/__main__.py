@@ -42,10 +42,7 @@ GROUPS = (
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs one command.
-
-    Args:
-        arguments: Words of the command line; None for those of this process.
+    """Runs one command, with the words of the command line, or of this process.
 
     Raises:
         SystemExit: Status 2 after a slip on the command line, 1 after another error that the user can fix. Standard

@@ -19,11 +19,7 @@ def cores(*, process: Path = _PROCESS, environment: Mapping[str, str] = os.envir
 
     What counts: the processors that it may run on (`taskset`, cpusets), the time that its control groups get
     (containers, systemd), rounded up to whole cores, and what Slurm or Grid Engine has granted. A value that is not a
-    number of cores is ignored.
-
-    Args:
-        process: Folder with files in the format of /proc/self.
-        environment: The variables of schedulers.
+    number of cores is ignored. `process` is a folder with files in the format of /proc/self.
     """
     words = [environment.get(name, "") for name in _GRANTS]
     granted = [int(word) for word in words if re.fullmatch("0*[1-9][0-9]*", word)]
@@ -39,13 +35,9 @@ def limit_pools() -> None:
 
 
 def control_groups(controller: str, process: Path = _PROCESS) -> Iterator[Path]:
-    """Yields the folders of the control groups (cgroups) that limit a process: its own, and all above it.
+    """Yields the folders of the cgroups that limit `cpu` or `memory` of a process: its own, and all above it.
 
     Schedulers and containers set limits with them. A machine may have version 1, version 2 or both.
-
-    Args:
-        controller: What they limit: `cpu` or `memory`.
-        process: Folder with files in the format of /proc/self.
     """
     with contextlib.suppress(OSError):
         mounts = [line.split() for line in (process / "mountinfo").read_text(errors="surrogateescape").splitlines()]

@@ -22,15 +22,7 @@ class NeurozooError(Exception):
 
 
 def nearest(name: str, allowed: Iterable[str]) -> str | None:
-    """Finds the name that a user probably meant, so that error messages can suggest it.
-
-    Args:
-        name: The name that the user gave.
-        allowed: The valid names.
-
-    Returns:
-        The most similar valid name, or None if none is similar.
-    """
+    """Finds the valid name, if any, that a user probably meant, so that error messages can suggest it."""
     by_letters = {_letters(each): each for each in map(str, allowed)}
     matches = difflib.get_close_matches(_letters(str(name)), by_letters, n=1, cutoff=0.6)
     return by_letters[matches[0]] if matches else None
@@ -44,16 +36,8 @@ def _letters(name: str) -> str:
 def unknown_name(kind: str, name: str, allowed: Iterable[str], *, owner: str = "") -> NeurozooError:
     """Makes the error for an unknown name, with the most similar valid name as a suggestion.
 
-    All valid names are listed; if they are many, only the neighbours in the alphabet.
-
-    Args:
-        kind: What the name stands for, such as "game".
-        name: The name that the user gave.
-        allowed: All valid names.
-        owner: What has these names, such as "ga" for its settings.
-
-    Returns:
-        The error, for the caller to raise.
+    All valid names are listed; if they are many, only the neighbours in the alphabet. `kind` is what the name stands
+    for, such as "game"; `owner` is what has these names, such as "ga" for its settings.
     """
     allowed = sorted(map(str, allowed))
     shown = repr(name)
@@ -97,14 +81,9 @@ _SENTENCES = {
 
 
 def explained(error: OSError, path: str | os.PathLike | None = None) -> Exception:
-    """Returns an error that says in a sentence what the system refused and what to do.
+    """Returns a `NeurozooError` that says what the system refused and what to do; `error` itself if no file is known.
 
-    Args:
-        error: What the system raised.
-        path: The file that was wanted; None for the one that the error names. A link is always named itself.
-
-    Returns:
-        A `NeurozooError`; `error` itself if no file is known.
+    `path` is the file that was wanted; None for the one that the error names. A link is always named itself.
     """
     is_named = error.filename is not None and (path is None or error.errno == errno.ELOOP)
     place = error.filename if is_named else path
@@ -117,14 +96,7 @@ def explained(error: OSError, path: str | os.PathLike | None = None) -> Exceptio
 
 @contextlib.contextmanager
 def naming(source: object) -> Iterator[None]:
-    """Puts the name of a file before the sentence of an error that does not name it.
-
-    Args:
-        source: The file.
-
-    Raises:
-        NeurozooError: What the block raised, with the name.
-    """
+    """Puts the name of a file before the sentence of a NeurozooError that does not name it."""
     try:
         yield
     except NeurozooError as error:
@@ -137,12 +109,8 @@ def naming(source: object) -> Iterator[None]:
 def needing(extra: str, purpose: str) -> Iterator[None]:
     """Explains a package that is missing because only some users need it.
 
-    Args:
-        extra: The group of packages that has it, such as `compare`: envs/requirements-compare.in.
-        purpose: What needs it, as the subject of a sentence: "A Dask cluster".
-
-    Raises:
-        NeurozooError: The block imports a package that is not installed.
+    `extra` is the group of packages that has it, such as `compare`: envs/requirements-compare.in. `purpose` is what
+    needs it, as the subject of a sentence: "A Dask cluster".
     """
     try:
         yield
@@ -159,12 +127,11 @@ def needing(extra: str, purpose: str) -> Iterator[None]:
 def plain_errors(log: str | os.PathLike | None = None) -> Iterator[None]:
     """Ends a program with one sentence instead of a traceback if the user can fix the error, or a signal stops it.
 
-    Args:
-        log: Optional file to which the sentence is appended, too, or the traceback of an unexpected error.
+    The sentence, or the traceback of an unexpected error, is appended to `log`, too. What the system refuses
+    (`OSError`) is such an error, too, if a file is known.
 
     Raises:
-        SystemExit: Status 1, after the message of a `NeurozooError` was written to standard error. What the system
-            refuses (`OSError`) is such an error, too, if a file is known.
+        SystemExit: Status 1, after the message of a `NeurozooError` was written to standard error.
         Stopped: A signal came; after the sentence.
     """
     try:

@@ -83,17 +83,11 @@ if RESULTS in os.environ:
 
 @contextlib.contextmanager
 def opened_folder(path: str | os.PathLike, *, make: bool = False) -> Iterator[int]:
-    """Opens a folder without following links below its root.
-
-    Args:
-        path: The folder.
-        make: Whether to make it, and those above it, if it is missing.
-
-    Yields:
-        A descriptor for `dir_fd` and `reached`, which ends with the context.
+    """Opens a folder without following links below its root; yields a descriptor for `dir_fd` and `reached`.
 
     Raises:
-        OSError: It is missing, no folder, or reached through a link (ELOOP, with the link as its file name).
+        OSError: It is missing and not to be made, no folder, or reached through a link (ELOOP, with the link as its
+            file name).
     """
     descriptor = _walk(*_placed(path), make=make)
     try:
@@ -237,17 +231,12 @@ def find(folder: str | os.PathLike, *patterns: str) -> list[Path]:
 
 
 def search(folder: str | os.PathLike, *patterns: str) -> tuple[list[Path], list[Path]]:
-    """Finds files and folders, and never looks behind links: what lies there is not even named.
+    """Finds files and folders by patterns of `Path.glob`, and never looks behind links.
 
-    Args:
-        folder: Where to look. If it is missing, or a link leads to it, nothing is found.
-        *patterns: As those of `Path.glob`.
+    If the folder is missing, may not be read, or a link leads to it, nothing is found.
 
     Returns:
         What matches, sorted; and links that match, or behind which something might.
-
-    Raises:
-        OSError: The system refuses it. Folders that may not be read count as empty.
     """
     found: set[Path] = set()
     links: set[Path] = set()
@@ -307,9 +296,8 @@ def _entries(folder: int, patterns: Iterable[str]) -> Iterator[tuple[str, int]]:
 def walk(folder: str | os.PathLike, *, but: str = "") -> Iterator[os.DirEntry]:
     """Yields all files and folders in a folder, and makes sure that there are no links: other programs follow them.
 
-    Args:
-        folder: The folder, which may be a link itself; a missing one is empty.
-        but: Path of a folder in it, such as `native/build`, that is not entered.
+    The folder may be a link itself; a missing one is empty. The folder `but` in it, such as `native/build`, is not
+    entered.
 
     Raises:
         OSError: There is a link (ELOOP, with the link as its file name).
@@ -327,31 +315,19 @@ def walk(folder: str | os.PathLike, *, but: str = "") -> Iterator[os.DirEntry]:
 
 
 def make_folder(path: str | os.PathLike) -> None:
-    """Makes a folder, and those above it, if it is missing.
-
-    Raises:
-        OSError: The system refuses it, or a link is on the way.
-    """
+    """Makes a folder, and those above it, if it is missing."""
     with opened_folder(path, make=True):
         pass
 
 
 def delete(path: str | os.PathLike) -> None:
-    """Deletes a file, or a link itself; nothing if it is missing.
-
-    Raises:
-        OSError: The system refuses it, it is a folder, or a link is on the way.
-    """
+    """Deletes a file, or a link itself; nothing if it is missing."""
     with contextlib.suppress(FileNotFoundError), opened_parent(path) as (folder, name):
         os.unlink(name, dir_fd=folder)
 
 
 def delete_folder(path: str | os.PathLike) -> None:
-    """Deletes a folder that this program has made, with all that is in it; links are deleted, not followed.
-
-    Raises:
-        OSError: The system refuses it, or a link is on the way.
-    """
+    """Deletes a folder that this program has made, with all that is in it; links are deleted, not followed."""
     with contextlib.suppress(FileNotFoundError), opened_parent(path) as (folder, name):
         try:
             is_folder = stat.S_ISDIR(os.lstat(name, dir_fd=folder).st_mode)
@@ -363,11 +339,7 @@ def delete_folder(path: str | os.PathLike) -> None:
 
 
 def delete_empty_folder(path: str | os.PathLike) -> None:
-    """Deletes a folder if nothing is in it; nothing if it is missing.
-
-    Raises:
-        OSError: It is not empty, the system refuses it, or a link is on the way.
-    """
+    """Deletes a folder if nothing is in it; nothing if it is missing."""
     with contextlib.suppress(FileNotFoundError), opened_parent(path) as (folder, name):
         os.rmdir(name, dir_fd=folder)
 
@@ -375,12 +347,8 @@ def delete_empty_folder(path: str | os.PathLike) -> None:
 def strangers(path: str | os.PathLike, *patterns: str) -> list[str]:
     """Returns the names of what lies in a folder, at any depth, and matches none of the patterns; sorted.
 
-    Args:
-        path: The folder; a missing one is empty. Links in it are not followed.
-        *patterns: Of the paths in the folder, such as `variables/*`; `*` stands for anything but a slash.
-
-    Raises:
-        OSError: It is a link or reached through one, or may not be read.
+    A missing folder is empty; links in it are not followed. Patterns are of paths in the folder, such as `variables/*`;
+    `*` stands for anything but a slash.
     """
     try:
         with opened_folder(path) as folder:
@@ -400,11 +368,7 @@ def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
 
 
 def move(source: str | os.PathLike, target: str | os.PathLike) -> None:
-    """Renames a file or folder; the folder of the target is made if it is missing.
-
-    Raises:
-        OSError: The system refuses it, or a link is on the way.
-    """
+    """Renames a file or folder; the folder of the target is made if it is missing."""
     with opened_parent(source) as (before, old), opened_parent(target, make=True) as (after, new):
         os.rename(old, new, src_dir_fd=before, dst_dir_fd=after)
 

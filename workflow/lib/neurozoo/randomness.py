@@ -43,13 +43,6 @@ def run_entropy(*, seed: int, run: int, algo: str, game: str, model: str) -> Ent
     """Returns what the random numbers of a run depend on, besides their address.
 
     Runs of two algorithms, games or networks are independent, as statistics over runs assume.
-
-    Args:
-        seed: Seed of the experiment.
-        run: Number of the run.
-        algo: Algorithm such as `ga`.
-        game: Game id.
-        model: Network, or another variant.
     """
     digest = hashlib.sha256(f"{algo}/{game}/{model}".encode()).digest()
     return (seed, run, int.from_bytes(digest[:16], "little"))
@@ -58,9 +51,6 @@ def run_entropy(*, seed: int, run: int, algo: str, game: str, model: str) -> Ent
 def generator(entropy: Entropy, purpose: Purpose, *address: int) -> np.random.Generator:
     """Returns the random generator of one address. The same address always gives the same numbers.
 
-    Args:
-        entropy: As returned by `run_entropy`.
-        purpose: What the random numbers are for.
-        address: Generation, individual, episode, as far as they apply.
+    The address has generation, individual, episode, as far as they apply; the entropy is that of `run_entropy`.
     """
     return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(int(purpose), *address)))

@@ -5,14 +5,9 @@ from collections.abc import Collection, Iterable, Sequence
 
 
 def aligned(rows: Sequence[Sequence[str]], *, right: Collection[str]) -> list[str]:
-    """Pads the cells of each column to the same width.
+    """Pads the cells of each column to the same width; returns one line per row.
 
-    Args:
-        rows: The rows, all with the same number of cells. The first row has the headings.
-        right: Headings of the columns to align right, such as numbers.
-
-    Returns:
-        One line per row.
+    The first row has the headings; `right` are those of the columns to align right, such as numbers.
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [

@@ -89,8 +89,7 @@ Pair = Annotated[tuple[Item, Item], BeforeValidator(_pair)]
 def either(*kinds: str) -> Discriminator:
     """Chooses the member of a union by the kind of a value, so that an error is about one of them.
 
-    Args:
-        kinds: JSON types such as `integer`. Each member of the union carries its own as a tag: `Tag("<integer>")`.
+    Kinds are JSON types such as `integer`. Each member of the union carries its own as a tag: `Tag("<integer>")`.
     """
 
     def kind_of(value: object) -> str:
@@ -109,13 +108,12 @@ def either(*kinds: str) -> Discriminator:
 def explain(error: ValidationError, schema: Mapping, *, place: Sequence[str | int] = ()) -> Iterator[str]:
     """Words everything that is wrong with a value, one sentence each: what is wrong, what is allowed, what to do.
 
+    Sentences begin with a place such as `experiments.demo.games[1]`; each comes once, in the order of the places.
+
     Args:
         error: What pydantic found.
         schema: The JSON schema of what was validated, see `json_schema`.
         place: Where the value stands, such as ("experiments", "demo").
-
-    Yields:
-        Sentences that begin with a place such as `experiments.demo.games[1]`; each once, in the order of the places.
     """
     said: set[str] = set()
     for detail in sorted(error.errors(include_url=False), key=lambda detail: [str(part) for part in detail["loc"]]):

@@ -16,8 +16,8 @@ from neurozoo.figures.archives import draw_archive_curves
 from neurozoo.figures.learning_curves import plot_learning_curves
 from neurozoo.plan.planned_runs import labels_of_runs
 from neurozoo.records.archives import CORRECTED, archive_table
+from neurozoo.records.curves import read_references
 from neurozoo.records.improvement import comparison_table
-from neurozoo.records.reference_curves import read_references
 from neurozoo.records.run_config import IDENTITY
 from neurozoo.records.run_result import FILE as RESULT
 from neurozoo.records.tables import merge_metrics, read_metrics, score_table

@@ -54,11 +54,9 @@ class OriginalParser(argparse.ArgumentParser):
 
 
 def run_translated(options: argparse.Namespace, translate: Callable) -> None:
-    """Runs the command line of another program.
+    """Runs the command line of another program, in `options.words`; `options.run` runs one of ours.
 
-    Args:
-        options: The words are in `words`; `run` runs one of our command lines.
-        translate: Returns our command lines for these words, and sentences about what is ignored.
+    `translate` returns our command lines for these words, and sentences about what is ignored.
     """
     try:
         commands, notices = translate(options.words)
@@ -75,11 +73,8 @@ def run_translated(options: argparse.Namespace, translate: Callable) -> None:
 def add_command(commands: Commands, name: str, function, summary: str) -> argparse.ArgumentParser:
     """Adds a command whose `--help` shows the same summary as the list of commands, and returns its own parser.
 
-    Args:
-        commands: The commands to add to.
-        name: The command's name.
-        function: Called with the parsed options; None if the command has subcommands.
-        summary: One line in lower case, without a full stop.
+    The function is called with the parsed options; it is None if the command has subcommands. The summary is one line
+    in lower case, without a full stop.
     """
     command = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
     command.set_defaults(command=function, parser=command)
@@ -198,11 +193,7 @@ def protocol_choices(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def read_setting(text: str) -> object:
-    """Reads a setting's value as YAML, but reads 1e6 and 1e-5 as numbers; YAML reads them as strings.
-
-    Raises:
-        NeurozooError: It is not YAML.
-    """
+    """Reads a setting's value as YAML, but reads 1e6 and 1e-5 as numbers; YAML reads them as strings."""
     for kind in (whole, float):
         with contextlib.suppress(ValueError, argparse.ArgumentTypeError):
             return kind(text)
@@ -210,11 +201,7 @@ def read_setting(text: str) -> object:
 
 
 def read_overrides(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns what `--set` says: values by the settings' names.
-
-    Raises:
-        NeurozooError: A setting has no equals sign, or a value that is not YAML.
-    """
+    """Returns what `--set` says: values by the settings' names."""
     overrides = {}
     for text in options.set:
         name, equals, value = text.partition("=")
@@ -228,10 +215,7 @@ def read_overrides(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def check_outputs(*files: tuple[Path | None, str]) -> None:
-    """Checks that files to write may be what will be in them, before any of them is written.
-
-    Args:
-        files: A file, or None if it is not wanted, and its ending.
+    """Checks that files to write, if they are wanted, may be what will be in them, before any of them is written.
 
     Raises:
         NeurozooError: A file has another ending, and may be something else, or is the result of a run.
@@ -246,11 +230,7 @@ def check_outputs(*files: tuple[Path | None, str]) -> None:
 
 
 def check_run_dirs(options: argparse.Namespace) -> None:
-    """Checks the option of `add_run_dir`.
-
-    Raises:
-        NeurozooError: A folder is missing, or is not that of a run.
-    """
+    """Checks that the option of `add_run_dir`, if there is one, names folders of runs."""
     if getattr(options, "needs_run", False):
         for folder in options.run_dir if isinstance(options.run_dir, list) else [options.run_dir]:
             _check_is_run(folder)

@@ -84,10 +84,6 @@ def translate(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
     Returns:
         The words for `python -m neurozoo`, and sentences about what is ignored.
-
-    Raises:
-        NeurozooError: An option, a game or a network is unknown, a value has the wrong type, or the list of workers is
-            not one.
     """
     given = _parsed(arguments)
     notices = [f"--{name} is ignored. {why}" for name, why in WITHOUT_EFFECT.items() if name in given]
@@ -132,9 +128,6 @@ def read_workers(path: str | Path) -> tuple[list[Worker], list[str]]:
 
     Returns:
         The workers, learners first, then actors, each in the order of the file; and sentences about what is ignored.
-
-    Raises:
-        NeurozooError: The file is not such a list.
     """
     guard(path)
     try:

@@ -96,11 +96,7 @@ def add_play_options(command: argparse.ArgumentParser) -> None:
 
 
 def check_movie_options(options: argparse.Namespace) -> None:
-    """Refuses what does not go together, before anything is played or drawn.
-
-    Raises:
-        NeurozooError: Says what to leave out.
-    """
+    """Refuses what does not go together, before anything is played or drawn; says what to leave out."""
     if len(options.run_dir) > 1 and not options.grid:
         first, second, *_ = options.run_dir
         raise NeurozooError(f"Several runs, here {first} and {second}, need --grid. Add it, or name one run.")

@@ -43,11 +43,7 @@ def add_commands(commands: args.Commands) -> None:
 
 
 def web_address(text: str) -> str:
-    """Reads an absolute address on the web.
-
-    Raises:
-        argparse.ArgumentTypeError: It does not begin with https:// or http:// and a host.
-    """
+    """Reads an absolute address on the web."""
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
         raise argparse.ArgumentTypeError(f"should be an address such as https://example.org/gallery, but is {text!r}")

@@ -84,11 +84,7 @@ FIXED: dict[str, tuple[Callable[[str], object], object, str]] = {
 
 
 def settings_of(given: Mapping[str, Any]) -> dict[str, object]:
-    """Turns options of training into changes of the preset `simple_dqn`, with `snapshot_frames`.
-
-    Raises:
-        NeurozooError: A value is not possible here.
-    """
+    """Turns options of training into changes of the preset `simple_dqn`, with `snapshot_frames`."""
     settings: dict[str, object] = {
         ours: value for name, value in given.items() if name in SETTINGS and (ours := SETTINGS[name][1])
     }
@@ -103,7 +99,10 @@ def settings_of(given: Mapping[str, Any]) -> dict[str, object]:
     if {"min_reward", "max_reward"} & set(given):
         settings["reward_bounds"] = [given.get("min_reward", -1.0), given.get("max_reward", 1.0)]
     if "exploration_decay_steps" in given:
-        settings["epsilon_steps"] = _whole("exploration_decay_steps", given["exploration_decay_steps"])
+        steps = given["exploration_decay_steps"]
+        if not steps.is_integer():
+            raise NeurozooError(f"--exploration_decay_steps should be a whole number of steps, but is {steps}.")
+        settings["epsilon_steps"] = int(steps)
     if "random_starts" in given:
         if given["random_starts"] < HISTORY:
             raise NeurozooError(f"--random_starts should be at least {HISTORY}, but is {given['random_starts']}.")
@@ -128,9 +127,3 @@ def _protocol_of(sticky: float) -> dict[str, object]:
     raise NeurozooError(
         f"--repeat_action_probability should be 0 or 0.25 in training, as in our protocols, but is {sticky}."
     )
-
-
-def _whole(name: str, value: float) -> int:
-    if not value.is_integer():
-        raise NeurozooError(f"--{name} should be a whole number of steps, but is {value}.")
-    return int(value)

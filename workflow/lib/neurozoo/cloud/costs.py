@@ -30,11 +30,7 @@ def read_prices() -> list[Price]:
 
 
 def core_hours(frames: int, *, speed: float) -> float:
-    """Returns the hours that one core needs for emulator frames at a speed in frames per second.
-
-    Raises:
-        NeurozooError: One of them is not positive.
-    """
+    """Returns the hours that one core needs for emulator frames at a speed in frames per second."""
     if frames <= 0 or speed <= 0:
         raise NeurozooError(f"{frames} frames at {speed} frames/s cost nothing. Both should be positive.")
     return frames / speed / 3600

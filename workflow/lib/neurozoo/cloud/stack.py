@@ -137,10 +137,7 @@ def show_status(name: str | None, *, region: str | None, say: Say) -> None:
 def take_down(name: str | None, *, region: str | None, say: Say, dry_run: bool = False) -> None:
     """Ends all jobs, and removes everything but the bucket. Safe to repeat.
 
-    Without a name or region it is the stack that `cloud up` has made from here.
-
-    Raises:
-        NeurozooError: AWS refuses, or something cannot be removed; the message lists it.
+    Without a name or region it is the stack that `cloud up` has made from here. An error lists what cannot be removed.
     """
     name, region = _chosen(name, region)
     client = aws_client("cloudformation", region=region)

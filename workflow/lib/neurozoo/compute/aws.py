@@ -17,15 +17,7 @@ _FORBIDDEN = {"403", "AccessDenied", "AccessDeniedException", "UnauthorizedOpera
 
 
 def aws_client(service: str, *, region: str | None = None) -> Any:
-    """Returns a client of boto3. Credentials, region and AWS_ENDPOINT_URL come from the environment or ~/.aws.
-
-    Args:
-        service: Such as `s3` or `batch`.
-        region: Such as `eu-central-1`; None for that of the environment.
-
-    Raises:
-        NeurozooError: boto3 is not installed, or the region has no such service.
-    """
+    """Returns a client of boto3. Credentials, region and AWS_ENDPOINT_URL come from the environment or ~/.aws."""
     with needing("cloud", "AWS"):
         import boto3
         from botocore.config import Config
@@ -43,11 +35,7 @@ def aws_client(service: str, *, region: str | None = None) -> Any:
 
 @contextlib.contextmanager
 def aws_errors(failure: str) -> Iterator[None]:
-    """Turns the errors of boto3 into sentences with a remedy.
-
-    Args:
-        failure: What failed, as the beginning of the message: "The stack neurozoo cannot be read".
-    """
+    """Turns errors of boto3 into sentences with a remedy, which begin with the failure: "The stack cannot be read"."""
     with needing("cloud", "AWS"):
         from boto3.exceptions import S3UploadFailedError
         from botocore.exceptions import BotoCoreError, ClientError
@@ -86,11 +74,7 @@ def _reason(error: Exception) -> str:
 
 
 def split_s3_address(address: str) -> tuple[str, str]:
-    """Splits `s3://bucket/some/prefix/` into bucket and prefix without slashes at its ends.
-
-    Raises:
-        NeurozooError: It is not such an address.
-    """
+    """Splits `s3://bucket/some/prefix/` into bucket and prefix without slashes at its ends."""
     match = re.fullmatch(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:/+(.*?)/*)?", address)
     if match is None:
         raise NeurozooError(f"{address!r} is not an address on S3. It should look like s3://my-bucket/neurozoo.")

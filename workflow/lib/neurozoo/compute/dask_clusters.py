@@ -52,21 +52,13 @@ _JOB_DEFAULTS: dict[str, Any] = {
 
 @dataclass
 class Cluster:
-    """A cluster in use.
+    """A cluster in use."""
 
-    Attributes:
-        client: Dask client, which submits tasks.
-        settings: Settings of the cluster.
-        notes: Submitted and refused jobs; None for a cluster that we did not start.
-        folder: Folder with the workers' logs.
-        has_worked: Whether a worker has ever connected.
-    """
-
-    client: Client
+    client: Client  # which submits tasks
     settings: ClusterSettings
-    notes: JobNotes | None
-    folder: Path
-    has_worked: bool = False
+    notes: JobNotes | None  # of submitted and refused jobs; None for a cluster that we did not start
+    folder: Path  # with the workers' logs
+    has_worked: bool = False  # whether a worker has ever connected
 
     @property
     def announcement(self) -> str:
@@ -81,11 +73,7 @@ class Cluster:
         )
 
     def check(self) -> None:
-        """Checks that the scheduler is still there.
-
-        Raises:
-            NeurozooError: The scheduler is gone.
-        """
+        """Raises NeurozooError if the scheduler is gone."""
         if self.client.status != "running":
             raise self.lost()
 
@@ -132,9 +120,7 @@ def open_cluster(settings: ClusterSettings, *, folder: str | os.PathLike) -> Ite
     All connections use TLS. The keys are made for this run and removed at its end; only its user can read them (mode
     600). Keys of a killed run are removed when it starts again.
 
-    Args:
-        settings: Settings of the cluster.
-        folder: Folder for keys and the workers' logs, which nothing else uses. It has the same path on all nodes.
+    `folder` is for keys and the workers' logs: nothing else uses it, and it has the same path on all nodes.
 
     Raises:
         NeurozooError: The scheduler's commands are missing, or the address does not answer.

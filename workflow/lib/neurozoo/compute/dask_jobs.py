@@ -168,14 +168,7 @@ class LocalJobs(JobQueueCluster):
 
 
 def make_job_cluster(settings: ClusterSettings, *, security: Security, folder: Path, notes: JobNotes):
-    """Starts a Dask scheduler in this process. Submits no jobs yet.
-
-    Args:
-        settings: Settings of the cluster and of its jobs.
-        security: Files with a certificate and its key.
-        folder: Folder for the workers' logs. It has the same path on all nodes.
-        notes: Counts submitted and refused jobs.
-    """
+    """Starts a Dask scheduler in this process, with certificate and key in files. Submits no jobs yet."""
     logs = folder / "logs"
     make_folder(logs)
     words = ["--no-dashboard", "--dashboard-address", "127.0.0.1:0", "--memory-limit", "0"]
@@ -209,10 +202,10 @@ def make_job_cluster(settings: ClusterSettings, *, security: Security, folder: P
     if settings.cluster == "sge":
         directives = ["-S /bin/bash", "-r n", "-o /dev/null", *extra]
         given["job_cls"] = CarefulSGEJob
-        return SGECluster(project=account, job_extra_directives=directives, **given)
+        return SGECluster(**given, project=account, job_extra_directives=directives)
     directives = ["-o /dev/null", "--no-requeue", *extra]
     given["job_cls"] = CarefulSLURMJob
-    return SLURMCluster(account=account, job_extra_directives=directives, **given)
+    return SLURMCluster(**given, account=account, job_extra_directives=directives)
 
 
 def _prologue(logs: Path) -> list[str]:

@@ -19,11 +19,7 @@ _MEMORY = re.compile(r"\d+(\.\d+)?([kMGTP]i?B?|B)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class ClusterSettings:
-    """Number and place of the workers, and the options of their jobs. Empty texts stand for the scheduler's defaults.
-
-    Raises:
-        NeurozooError: A value is not allowed, or the connection to an address would not be encrypted.
-    """
+    """Number and place of the workers, and options of their jobs. Empty texts are the scheduler's defaults."""
 
     cluster: str  # local (on this machine), sge, slurm, or the address of a running scheduler, such as tls://node7:8786
     workers: int = 2  # at most; in `sge` and `slurm` each is a job. Ignored for an address
@@ -79,11 +75,7 @@ class ClusterSettings:
     def of(cls, value: "str | Mapping | ClusterSettings | None") -> "ClusterSettings | None":
         """Reads a section of a configuration, or a line such as `slurm workers=10 threads=8 memory=16GB`.
 
-        Args:
-            value: The line, quoted as in a shell, or a mapping of the attributes; None or empty for no cluster.
-
-        Raises:
-            NeurozooError: A name is unknown or a value is invalid.
+        The line is quoted as in a shell; None or empty stands for no cluster.
         """
         if not value:
             return None

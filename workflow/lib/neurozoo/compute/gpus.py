@@ -12,7 +12,7 @@ import re
 import stat
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from neurozoo.compute.gpu_list import Gpu, list_gpus
@@ -31,36 +31,10 @@ _claim: "GpuClaim | None" = None
 
 @dataclass(frozen=True)
 class GpuClaim:
-    """The devices that this process may use.
-
-    Attributes:
-        devices: Names as in CUDA_VISIBLE_DEVICES; empty if the run uses the processor.
-        reason: One line that says which devices were chosen and why.
-    """
+    """The devices that this process may use, as in CUDA_VISIBLE_DEVICES, or none; and a line that says why."""
 
     devices: tuple[str, ...]
     reason: str
-
-
-@dataclass(frozen=True)
-class _Device:
-    """A candidate device.
-
-    Attributes:
-        name: Name as in CUDA_VISIBLE_DEVICES.
-        lock: Name that is the same for all jobs of the node, such as the UUID.
-        use: Text about its use, for messages.
-        memory: Share of its memory in use; 0 if unknown.
-        load: Share of time in which it was busy; 0 if unknown.
-        users: Its processes.
-    """
-
-    name: str
-    lock: str
-    use: str = "use unknown"
-    memory: float = 0.0
-    load: float = 0.0
-    users: tuple[str, ...] = ()
 
 
 def claim_gpus(
@@ -104,9 +78,6 @@ def claim_requested(resource: int | None) -> None:
     """Claims the GPUs that a profile requests for a job (`set-resources: {train_archive: {gpu: 1}}`), if any.
 
     Call it before TensorFlow or JAX are imported.
-
-    Raises:
-        NeurozooError: Too few devices are idle.
     """
     if resource:
         print(claim_gpus(int(resource)).reason, file=sys.stderr, flush=True)
@@ -122,7 +93,7 @@ def _new_claim(num_gpus: int, max_memory: float, max_load: float, cpu_allowed: b
         usable = [each for gpu in gpus for each in (gpu.parts if gpu.is_divided else (gpu,))]
         empty = [gpu.name for gpu in gpus if gpu.is_divided and not gpu.parts]
         lack = f"GPU {' and '.join(empty)} is divided (MIG), but has no parts" if empty else problem
-        devices = [_described(gpu.name, gpu) for gpu in usable]
+        devices = usable
     else:
         devices, lack = [_device(name, gpus, by, problem) for name in assigned], f"{by} assigns no GPU"
     if not devices and cpu_allowed:
@@ -146,7 +117,7 @@ def _new_claim(num_gpus: int, max_memory: float, max_load: float, cpu_allowed: b
     os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(names)
     os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
     why = f"assigned by {by}" if by else f"the least used of {len(devices)}"
-    chosen = "; ".join(f"GPU {device.name} ({device.use})" for device in taken)
+    chosen = "; ".join(f"GPU {device.name} ({_use_of(device)})" for device in taken)
     return GpuClaim(names, "; ".join([f"{chosen}: {why}", *passed]) + ".")
 
 
@@ -178,37 +149,36 @@ def _assigned(environment: Mapping[str, str]) -> tuple[list[str] | None, str]:
     return list(dict.fromkeys(map(str, numbers))), by
 
 
-def _device(name: str, gpus: list[Gpu], by: str, problem: str) -> _Device:
+def _device(name: str, gpus: list[Gpu], by: str, problem: str) -> Gpu:
     """Finds an assigned device among those of the machine. Without NVIDIA's library, parts (MIG) are not among them."""
     for gpu in (each for whole in gpus for each in (whole, *whole.parts)):
         if name == gpu.name or (name.startswith(("GPU-", "MIG-")) and gpu.uuid.startswith(name)):
-            return _described(name, gpu)
+            return replace(gpu, name=name)
     if problem or not gpus or name.startswith("MIG-"):
-        return _Device(name, name)
+        return Gpu(name, name, "")
     known = ", ".join(f"{gpu.name} ({gpu.uuid})" for gpu in gpus)
     raise NeurozooError(f"{by} assigns GPU {name}, but this machine has only {known}. Correct or unset it.")
 
 
-def _described(name: str, gpu: Gpu) -> _Device:
+def _use_of(gpu: Gpu) -> str:
     shares = {"memory": gpu.memory, "load": gpu.load}
-    known = {kind: share for kind, share in shares.items() if not math.isnan(share)}
-    use = ", ".join(
-        [gpu.product, *(f"{known[kind]:.0%} {kind}" if kind in known else f"{kind} unknown" for kind in shares)]
-    )
-    return _Device(name, gpu.uuid, use, users=gpu.users, **known)
+    words = [f"{kind} unknown" if math.isnan(share) else f"{share:.0%} {kind}" for kind, share in shares.items()]
+    return ", ".join([gpu.product, *words]) if gpu.product else "use unknown"
 
 
-def _take(devices: list[_Device], num_gpus: int, max_memory: float, max_load: float) -> tuple[list[_Device], list[str]]:
+def _take(devices: list[Gpu], num_gpus: int, max_memory: float, max_load: float) -> tuple[list[Gpu], list[str]]:
     """Locks the least used devices within the limits. Also returns why other devices were skipped."""
-    taken: list[_Device] = []
+    taken: list[Gpu] = []
     passed: list[str] = []
-    for device in sorted(devices, key=lambda device: (device.memory, device.load)):
+    for device in sorted(
+        devices, key=lambda device: [0 if math.isnan(share) else share for share in (device.memory, device.load)]
+    ):
         if len(taken) == num_gpus:
             break
         if device.memory >= max_memory or device.load >= max_load:
             users = f", by {' and '.join(device.users)}" if device.users else ""
-            passed.append(f"GPU {device.name} is busy ({device.use}{users})")
-        elif isinstance(lock := _locked(device.lock), str):
+            passed.append(f"GPU {device.name} is busy ({_use_of(device)}{users})")
+        elif isinstance(lock := _locked(device.uuid), str):
             passed.append(f"GPU {device.name} is taken by {lock}")
         else:
             _held.append(lock)

@@ -12,9 +12,8 @@ from neurozoo.signals import FOR_GOOD, OF_TERMINALS, SIGNALS, TIME_IS_UP
 class Interrupted(NeurozooError):
     """The run was asked to stop; everything up to the last finished episode is saved.
 
-    Attributes:
-        is_end_of_slice: Whether the job reached its time limit, so that the run should continue in another job.
-            Otherwise somebody stopped the run.
+    At the end of a slice, the job reached its time limit, so that the run should continue in another job. Otherwise
+    somebody stopped the run.
     """
 
     def __init__(self, message: str, *, is_end_of_slice: bool = False) -> None:
@@ -35,11 +34,7 @@ class Interruption:
         self._before: dict[int, Any] = {}  # the handlers that `signal.signal` returned
 
     def check(self) -> None:
-        """Ends the run if a signal came.
-
-        Raises:
-            Interrupted: A signal came.
-        """
+        """Raises Interrupted if a signal came."""
         if self._came:
             number = next((number for number in self._came if number in FOR_GOOD), self._came[0])
             raise Interrupted(

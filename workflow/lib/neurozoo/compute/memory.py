@@ -23,9 +23,6 @@ def check_memory(needed: int, folder: str | os.PathLike | None = None, *, purpos
         folder: Folder on the disk, which need not exist yet; None for main memory.
         purpose: What needs the bytes, such as "The replay memory".
         remedy: A sentence that tells the user what to do.
-
-    Raises:
-        NeurozooError: Fewer bytes are available than needed.
     """
     available = available_memory() if folder is None else available_disk(folder)
     if needed > available:

@@ -24,11 +24,7 @@ Message = tuple[dict, dict[str, np.ndarray]]
 
 
 def patience_of(environment: Mapping[str, str]) -> float:
-    """Returns the seconds after which a rank that does not answer counts as lost.
-
-    Raises:
-        NeurozooError: The variable that says so is no positive number.
-    """
+    """Returns the seconds after which a rank that does not answer counts as lost; checks the variable that says so."""
     text = environment.get(PATIENCE_VARIABLE, str(PATIENCE))
     try:
         seconds = float(text)
@@ -40,11 +36,7 @@ def patience_of(environment: Mapping[str, str]) -> float:
 
 
 class Ranks:
-    """This process and the others that were started with it.
-
-    Raises:
-        NeurozooError: mpi4py is not installed.
-    """
+    """This process and the others that were started with it. It needs mpi4py."""
 
     def __init__(self, *, patience: float = PATIENCE) -> None:
         try:
@@ -107,11 +99,7 @@ class Ranks:
     # ---- sums
 
     def group(self, members: Sequence[int]) -> "Group | None":
-        """Makes a group of ranks that add up arrays; all ranks call this together.
-
-        Returns:
-            The group; None in ranks that are no members.
-        """
+        """Makes a group of ranks that add up arrays; None in other ranks. All ranks call this together."""
         communicator = self._world.Split(0 if self.index in members else self._mpi.UNDEFINED, self.index)
         return Group(self, communicator, members) if self.index in members else None
 

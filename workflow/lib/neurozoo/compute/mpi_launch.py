@@ -34,15 +34,9 @@ NOT_ENOUGH = ("not enough slots", "More processors requested than permitted")
 
 
 def mpi_command(mpi: str, count: int, environment: Mapping[str, str] = os.environ) -> list[str]:
-    """Returns the words that start a number of processes.
+    """Returns the words that start processes with `mpirun`, `srun`, or such a command with options of its own.
 
-    Args:
-        mpi: `mpirun`, `srun`, or such a command with options of its own.
-        count: Number of processes.
-        environment: Environment variables; below Grid Engine, they name the hosts.
-
-    Raises:
-        NeurozooError: There is no such command.
+    Below Grid Engine, a variable of the environment names the hosts.
     """
     words = shlex.split(mpi)
     own = os.pathsep.join((str(Path(sys.executable).parent), environment.get("PATH", "")))

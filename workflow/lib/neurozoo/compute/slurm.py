@@ -15,11 +15,9 @@ _NAME = re.compile(r"([\w-]+)-(\d+)_[0-9a-f-]{36}")
 
 
 def check_scheduler(executor: str, submit_command: str | None = None) -> None:
-    """Checks that jobs can be submitted to Slurm or Grid Engine, if Snakemake is about to.
+    """Checks that jobs can be submitted to Slurm or Grid Engine, if Snakemake's executor is about to.
 
-    Args:
-        executor: Name of Snakemake's executor. Those of neither scheduler are left alone.
-        submit_command: What the executor `cluster-generic` submits jobs with. Only the project's own is checked.
+    Of the commands with which `cluster-generic` submits jobs, only the project's own is checked.
     """
     command = {"slurm": "sbatch", "sge": "qsub"}
     profile = "sge" if executor == "cluster-generic" and str(submit_command).endswith(GRID_ENGINE) else executor
@@ -38,21 +36,15 @@ def check_scheduler(executor: str, submit_command: str | None = None) -> None:
 
 
 def end_leftover_jobs(folder: str | os.PathLike, *, has_to_answer: bool) -> list[str]:
-    """Ends the jobs of Snakemake processes that were killed.
+    """Ends the jobs of Snakemake processes that were killed; returns their ids, none if Slurm is not installed.
 
     A restarted Snakemake submits the same work again, and two trainings must never write to the same folder. The
-    trainings have saved their state, so little is lost. Jobs of a Snakemake that still runs are not touched.
-
-    Args:
-        folder: Folder in which Snakemake is started. Jobs from other folders are ignored.
-        has_to_answer: Whether it is an error if Slurm does not answer, as it is before jobs are submitted.
-
-    Returns:
-        The ids of the jobs that were ended; none if Slurm is not installed.
+    trainings have saved their state, so little is lost. Jobs of a Snakemake that still runs, or from other folders, are
+    not touched.
 
     Raises:
         NeurozooError: Jobs were submitted on another machine, where Snakemake may still run; jobs do not end; or Slurm
-            does not answer.
+            does not answer, which is no error unless it `has_to_answer`, before jobs are submitted.
     """
     jobs = _jobs(folder, has_to_answer)
     if elsewhere := [(job, host) for job, host, _ in jobs if host != _host()]:

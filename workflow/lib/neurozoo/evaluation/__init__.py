@@ -131,9 +131,6 @@ def make_evaluator(
         slots: Number of episodes that the batched engine plays at once, even.
         cluster: Dask cluster whose workers play instead of this process. The results are the same.
         cluster_dir: Folder for the cluster's keys and logs.
-
-    Raises:
-        NeurozooError: A file is missing, or the arguments do not fit together.
     """
     check_engine(game, protocol, engine)
     if engine == "batched" and layout.network.is_modular:

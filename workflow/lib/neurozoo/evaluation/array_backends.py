@@ -114,11 +114,7 @@ def _updated_slices(arrays: dict, new: dict, slot: Any) -> dict:
 
 
 def make_backend() -> JaxBackend | TensorFlowBackend:
-    """Returns the backend that Keras runs on. The variable `KERAS_BACKEND` chooses it.
-
-    Raises:
-        NeurozooError: Keras runs on another backend.
-    """
+    """Returns the backend that Keras runs on. The variable `KERAS_BACKEND` chooses it; others are refused."""
     import keras
 
     name = keras.backend.backend()

@@ -70,10 +70,6 @@ class BatchedEvaluator(Evaluator):
     Attributes:
         announcement: A sentence about the device and its memory.
         device: The device that computes the networks, such as `cuda:0`.
-
-    Raises:
-        NeurozooError: The library, the table or the ROM is missing or does not fit, the game does not have the
-            behaviour, or the slots do not fit into memory.
     """
 
     def __init__(
@@ -225,7 +221,7 @@ class BatchedEvaluator(Evaluator):
         upcoming = [*jobs, *itertools.islice(self._queue, self._threads)]
         for index, (slot, job) in enumerate(zip(slots, jobs, strict=True)):
             for soon in upcoming[index : index + 1 + self._threads]:  # no more, since each needs the memory of a slot
-                soon.weights = soon.weights or self._makers.submit(half.networks.make_on_device, soon.make)
+                soon.weights = soon.weights or self._makers.submit(half.networks.on_device, soon.make)
             assert job.weights is not None  # this job is the first of the upcoming ones
             half.networks.load(slot, job.weights.result(), job.reference)
             half.playing[slot] = job, time.monotonic()
@@ -241,7 +237,7 @@ class BatchedEvaluator(Evaluator):
         if self._tracer is None:
             self._tracer = self._make_half(0, 1), WorldPool(self._core, worlds=1, **self._pool | {"threads": 1})
         half, worlds = self._tracer
-        half.networks.load(0, half.networks.on_device(self._pinned[episode.genome]), self._reference)
+        half.networks.load(0, half.networks.on_device(lambda: self._pinned[episode.genome]), self._reference)
         worlds.start([0], [episode])
         planes, outputs, rewards = [], [], []
         news = worlds.advance(0, np.zeros((1, self.layout.num_actions), np.float32))

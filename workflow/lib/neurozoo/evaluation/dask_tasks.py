@@ -28,13 +28,7 @@ class DaskTasks:
     """Sends work to a Dask cluster, a few pieces (episodes, levels) per task.
 
     Another worker repeats the tasks of a lost one, so a task's result must depend on nothing but its arguments.
-
-    Attributes:
-        client: The Dask client.
-        announcement: One line about the cluster.
-
-    Raises:
-        NeurozooError: The cluster cannot be used.
+    `announcement` is one line about the cluster, whose Dask client is `client`.
     """
 
     def __init__(self, settings: ClusterSettings, *, folder: str | os.PathLike) -> None:
@@ -133,8 +127,7 @@ class DaskTasks:
     def close(self, *, at_end: Callable[[], object] | None = None) -> None:
         """Drops all tasks, and ends the cluster if the run started it.
 
-        Args:
-            at_end: Runs before, on each worker of a cluster that stays.
+        `at_end` runs before, on each worker of a cluster that stays.
         """
         if self._is_closed:
             return

@@ -35,20 +35,13 @@ class Parents:
 
 @dataclass(frozen=True)
 class Part:
-    """An episode as a few numbers, relative to the parents.
-
-    Attributes:
-        number: Number of the episode.
-        base: Index of a parent; -1 for none.
-        gene: The mutation of the parent, or None for the parent itself. Without a parent, the noise index of initial
-            weights.
-        noops, seed, max_frames, action_noise: As in `Episode`.
-    """
+    """An episode as a few numbers, relative to the parents."""
 
     number: int
-    base: int
+    base: int  # index of a parent; -1 for none
+    # The mutation of the parent, or None for the parent itself. Without a parent, the noise index of initial weights.
     gene: tuple[int, float] | int | None
-    noops: int
+    noops: int  # this and the others as in `Episode`
     seed: int
     max_frames: int
     action_noise: float = 0.0
@@ -153,8 +146,7 @@ def play_parts(
 ) -> list[tuple]:
     """Plays a few episodes. Runs as a Dask task.
 
-    Returns:
-        The number, score, steps, frames, seconds, sign score and behaviour of each episode.
+    Returns the number, score, steps, frames, seconds, sign score and behaviour of each episode.
     """
     with _evaluator_of(job) as evaluator:
         results = evaluator.play(parents, reference, {part.number: part.episode(parents) for part in parts})

@@ -32,9 +32,6 @@ class DistributedEvaluator(Evaluator):
 
     Attributes:
         announcement: One line about the cluster.
-
-    Raises:
-        NeurozooError: The cluster cannot be used.
     """
 
     def __init__(self, make: Callable[..., Evaluator], *, settings: ClusterSettings, folder: str | os.PathLike) -> None:

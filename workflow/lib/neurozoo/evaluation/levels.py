@@ -28,17 +28,10 @@ class LevelEvaluator(Interface):
     announcement: str  # one line about where levels are played; empty for this process
 
     def play(self, levels: np.ndarray, draw: Draw) -> Iterator[Mapping[int, Outcome]]:
-        """Plays levels.
-
-        Args:
-            levels: As `LevelDomain.decode` returns them.
-            draw: Makes the generator of each level.
+        """Plays levels, as `LevelDomain.decode` returns them; `draw` makes the generator of each level.
 
         Yields:
             Outcomes by the numbers of levels, in any order; none from time to time, as a sign of life.
-
-        Raises:
-            NeurozooError: The cluster is gone, or a file is missing there.
         """
 
     def close(self) -> None:
@@ -87,16 +80,10 @@ class LocalLevels(LevelEvaluator):
 
 
 class DistributedLevels(LevelEvaluator):
-    """Plays levels on the workers of a Dask cluster, see `LevelEvaluator`.
+    """Plays levels of a domain on the workers of a Dask cluster, see `LevelEvaluator`.
 
-    Args:
-        domain: Name of the domain.
-        how: Who plays. The native core and the agent's file need the same path on all nodes.
-        settings: Settings of the cluster.
-        folder: Folder for keys and the workers' logs, which nothing else uses.
-
-    Raises:
-        NeurozooError: The cluster cannot be used, or Dask is not installed.
+    The native core and the agent's file need the same path on all nodes. Nothing else uses `folder`, which has keys and
+    the workers' logs.
     """
 
     def __init__(self, domain: str, how: Play, *, settings: ClusterSettings, folder: str | os.PathLike) -> None:
@@ -141,11 +128,7 @@ class DistributedLevels(LevelEvaluator):
 def play_part(
     shared: tuple[str, Play, Draw], levels: np.ndarray, numbers: Sequence[int]
 ) -> tuple[float, dict[int, Outcome]]:
-    """Plays a few levels, with what all tasks share. Runs as a Dask task.
-
-    Returns:
-        The seconds that it took, and the outcomes by number.
-    """
+    """Plays a few levels as a Dask task, with what all tasks share; returns its seconds, and the outcomes by number."""
     name, how, draw = shared
     agent = Path(how.agent)
     for file in (how.core, agent if agent.suffix else None):

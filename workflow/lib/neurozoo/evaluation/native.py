@@ -21,10 +21,6 @@ class NativeEvaluator(Evaluator):
     """Plays episodes in C++ threads, one in each. Results do not depend on their number.
 
     For the arguments, see `make_evaluator`.
-
-    Raises:
-        NeurozooError: The library, the table or the ROM is missing or does not fit, or the game does not have the
-            behaviour.
     """
 
     def __init__(
@@ -179,11 +175,7 @@ def shaped_behaviours(
 ) -> list[np.ndarray | None]:
     """Splits the bytes of several behaviours into one array per episode; see `EpisodeResult`.
 
-    Args:
-        data: uint8, (bytes,), one episode after the other.
-        sizes: int64, (episodes,), number of bytes of each.
-        behaviour: `none`, `ram` or `final_position`.
-        protocol: The protocol of the episodes.
+    `data` is uint8, (bytes,), one episode after the other; `sizes` is int64, (episodes,), the number of bytes of each.
     """
     if behaviour == "none":
         return [None] * len(sizes)

@@ -24,12 +24,9 @@ class PinnedWeights:
         return self._pinned[genome]
 
     def pin(self, genomes: Iterable[Genome], threads: Executor | None = None) -> None:
-        """Keeps these genomes' weights instead of those that were pinned before.
+        """Keeps these genomes' weights instead of those that were pinned before, which stay if a noise index is wrong.
 
         A genome that is already pinned costs nothing, a child of one costs one mutation. Others are decoded completely.
-
-        Raises:
-            NeurozooError: A noise index lies outside the table. The genomes that were pinned before stay pinned.
         """
         makers = {genome: self._maker(genome) for genome in genomes}
         made = (threads.map if threads else map)(lambda make: make(), makers.values())

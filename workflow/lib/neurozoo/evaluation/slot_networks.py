@@ -29,21 +29,14 @@ class SlotNetworks:
         self._stack = backend.zeros((slots, *layout.observation_shape))
         self._run, self._measure = _programs(layout, backend, repeats_first)
 
-    def on_device(self, theta: np.ndarray) -> dict[str, Any]:
-        """Copies weights, float32, (parameters,), to the device, for `load`. Any thread may call it."""
-        return {name: self._backend.array(part[None]) for name, part in self._layout.split(theta).items()}
-
-    def make_on_device(self, make: Callable[[], np.ndarray]) -> dict[str, Any]:
-        """Makes weights and copies them to the device."""
-        return self.on_device(make())
+    def on_device(self, make: Callable[[], np.ndarray]) -> dict[str, Any]:
+        """Makes weights, float32, (parameters,), and copies them to the device, for `load`. Any thread may call it."""
+        return {name: self._backend.array(part[None]) for name, part in self._layout.split(make()).items()}
 
     def load(self, slot: int, new: Mapping[str, Any], reference: Any = None) -> None:
-        """Gives a slot new weights.
+        """Gives a slot new weights, from `on_device`.
 
-        Args:
-            slot: Index of the slot.
-            new: The weights, from `on_device`.
-            reference: Reference batch of virtual batch norm, (1, batch, height, width, channels), on the device.
+        The reference batch of virtual batch norm has shape (1, batch, height, width, channels) and is on the device.
         """
         if self._moments:
             self._moments = self._backend.with_slot(self._moments, slot, self._measure(new, reference))

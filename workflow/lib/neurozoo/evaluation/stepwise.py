@@ -28,9 +28,6 @@ class StepwiseEvaluator(Evaluator):
 
     For the arguments, see `make_evaluator`. Networks have dense layers, and convolutions that are not normalised; the
     behaviour may also be `observation_sums`.
-
-    Raises:
-        NeurozooError: The table is missing, or the game does not have the behaviour.
     """
 
     def __init__(

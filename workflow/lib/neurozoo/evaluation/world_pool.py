@@ -15,11 +15,7 @@ BEGUN, PLAYING, ENDED = 1, 2, 3  # states that `advance` returns; 0: no episode
 
 
 class WorldPool:
-    """Plays one episode in each of its environments. Results do not depend on the number of threads.
-
-    Raises:
-        NeurozooError: The library or the ROM is missing or does not fit, or a thread cannot be started.
-    """
+    """Plays one episode in each of its environments. Results do not depend on the number of threads."""
 
     def __init__(
         self, core: str | os.PathLike, *, game: str, protocol: Protocol, worlds: int, threads: int, behaviour: str
@@ -44,10 +40,7 @@ class WorldPool:
 
         Returns:
             The newest planes, float32, (worlds, height, width, channels), zeros where no episode is played;
-            rewards, float64, (worlds,); states, uint8, (worlds,).
-
-        Raises:
-            NeurozooError: An environment failed. The pool can no longer be used.
+            rewards, float64, (worlds,); states, uint8, (worlds,). After an error, the pool can no longer be used.
         """
         return self._native.advance_worlds(world_pool=self._pool, first=first, outputs=outputs)
 

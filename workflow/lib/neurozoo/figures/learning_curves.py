@@ -23,8 +23,8 @@ from neurozoo.records.curves import (
     reference_levels,
     run_curves,
     scores_to_draw,
+    shown_references,
 )
-from neurozoo.records.reference_curves import shown_references
 from neurozoo.records.run_config import IDENTITY
 
 OVER = ("frames", "hours")  # what the axis counts

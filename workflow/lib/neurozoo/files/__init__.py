@@ -69,14 +69,9 @@ def written_whole(path: str | os.PathLike, *, is_durable: bool = True) -> Iterat
 
 @contextlib.contextmanager
 def folder_written_whole(path: str | os.PathLike, *, parts: Sequence[str]) -> Iterator[Path]:
-    """Gives a temporary folder and renames it to `path` on success. It replaces nothing but an earlier such folder.
+    """Yields a temporary folder and renames it to `path` on success. It replaces nothing but an earlier such folder.
 
-    Args:
-        path: The folder to write.
-        parts: Patterns of all that may be in it, see `neurozoo.folders.strangers`.
-
-    Yields:
-        The temporary path to write to: an empty folder beside the other.
+    `parts` are the patterns of all that may be in it, see `neurozoo.folders.strangers`.
 
     Raises:
         NeurozooError: `path` holds other files, or the system refuses it, or a link below its root leads to it. What
@@ -128,11 +123,7 @@ def write_json(path: str | os.PathLike, value: object) -> None:
 
 
 def plain_name(name: object) -> str:
-    """Returns a name that a stranger's file gives, after checking that as part of a path it leads nowhere else.
-
-    Raises:
-        ValueError: It is not text, or has a slash, a dot in front or other characters that paths here do not have.
-    """
+    """Returns a name of a stranger's file, or raises ValueError: as part of a path it must lead nowhere else."""
     if not isinstance(name, str) or not re.fullmatch(PLAIN_NAME, name):
         raise ValueError(f"{str(name)[:80]!r} should be a name of letters, digits, '_', '-' and '.'")
     return name
@@ -141,8 +132,7 @@ def plain_name(name: object) -> str:
 def open_file(path: str | os.PathLike) -> io.BufferedReader:
     """Opens a file to read it. Pipes and devices, which may never end, and links below a root are refused at once.
 
-    Raises:
-        OSError: As `open_descriptor`. `explained` has a sentence for each.
+    `explained` has a sentence for each OSError.
     """
     return open(path, "rb", opener=open_descriptor)
 
@@ -151,8 +141,7 @@ def open_file(path: str | os.PathLike) -> io.BufferedReader:
 def reached_file(path: str | os.PathLike) -> Iterator[Path]:
     """Opens a file, see `open_file`, for libraries and programs that open it once more by a path.
 
-    Yields:
-        The path, which ends with the context, and with the name of the file, because some tell the format from it.
+    The path ends with the context, and with the name of the file, because some tell the format from it.
     """
     with opened_parent(path) as (folder, name):
         os.close(open_descriptor(path, os.O_RDONLY))
@@ -175,16 +164,7 @@ def open_to_write(path: str | os.PathLike) -> TextIO:
 
 
 def read_text(path: str | os.PathLike, remedy: str, *, most: int = MOST_TEXT) -> str:
-    """Reads a whole text file (UTF-8).
-
-    Args:
-        path: The file.
-        remedy: A sentence that tells the user what to do if it is missing or damaged.
-        most: Bytes that it may have.
-
-    Raises:
-        NeurozooError: The file is missing, too large, or not text.
-    """
+    """Reads a whole text file (UTF-8) of at most so many bytes; an error ends with the remedy, a sentence."""
     try:
         with open_file(path) as file:
             data = file.read(most + 1)
@@ -203,10 +183,10 @@ def read_text(path: str | os.PathLike, remedy: str, *, most: int = MOST_TEXT) ->
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Reads JSON text. Any damage is a ValueError: too deep, too many digits, half a character.
+    """Reads JSON text.
 
     Raises:
-        ValueError: It is not JSON, or holds what nobody can write out again.
+        ValueError: It is not JSON, too deep, or nobody can write it out again: too many digits, half a character.
     """
     try:
         value = json.loads(text)
@@ -218,15 +198,7 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def read_json(path: str | os.PathLike, remedy: str) -> dict:
-    """Reads a JSON object.
-
-    Args:
-        path: The file.
-        remedy: A sentence that tells the user what to do if it is missing or damaged.
-
-    Raises:
-        NeurozooError: The file is missing, cut off, or not a JSON object.
-    """
+    """Reads a JSON object; if it is missing or damaged, the error ends with the remedy, a sentence."""
     text = read_text(path, remedy)
     try:
         value = parse_json(text)

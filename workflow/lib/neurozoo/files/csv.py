@@ -27,11 +27,7 @@ def begins_formula(text: str) -> bool:
 def write_csv_table(path: str | os.PathLike, table: "pd.DataFrame", *, digits: int | None = None, na: str = "") -> None:
     """Writes a table whole, without its index, as `write_csv_rows` does.
 
-    Args:
-        path: The file.
-        table: The table.
-        digits: Significant digits of numbers with a point; None for all.
-        na: What stands for missing values.
+    `digits` are the significant ones of numbers with a point; `na` stands for missing values.
     """
     texts = [name for name in table if table[name].dtype.kind not in _NUMBERS]
     # As arrays of objects: pandas would make numbers of a column in which only some cells are numbers.
@@ -43,13 +39,7 @@ def write_csv_table(path: str | os.PathLike, table: "pd.DataFrame", *, digits: i
 
 
 def write_csv_rows(path: str | os.PathLike, columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
-    """Writes a table whole, row by row. Texts that would be formulas get an apostrophe in front; numbers stay numbers.
-
-    Args:
-        path: The file.
-        columns: The names of the columns.
-        rows: The cells, in the order of the columns.
-    """
+    """Writes a table whole. Texts that would be formulas get an apostrophe in front; numbers stay numbers."""
     with written_whole(path) as temporary, open(temporary, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(map(_cell, columns))

@@ -41,16 +41,12 @@ DAMAGE = (
 
 
 class Spool:
-    """Keeps rows in a temporary file until their number is known, which a member of an `.npz` begins with."""
+    """Keeps rows in a temporary file until their number is known, which a member of an `.npz` begins with.
+
+    The file has no name and vanishes with the process.
+    """
 
     def __init__(self, folder: str | os.PathLike, row_shape: tuple[int, ...], dtype: DTypeLike):
-        """Opens a spool.
-
-        Args:
-            folder: Folder of the temporary file, which has no name and vanishes with the process.
-            row_shape: Shape of one row.
-            dtype: Type of the numbers.
-        """
         self.row_shape = tuple(row_shape)
         self.dtype = np.dtype(dtype)
         self._count = 0
@@ -67,11 +63,7 @@ class Spool:
         self._file.close()
 
     def append(self, row: ArrayLike) -> None:
-        """Adds a row.
-
-        Raises:
-            ValueError: The row has another shape.
-        """
+        """Adds a row; one of another shape is a ValueError."""
         numbers = np.asarray(row, self.dtype)
         if numbers.shape != self.row_shape:
             raise ValueError(f"a row should have shape {self.row_shape}, but has {numbers.shape}")
@@ -95,14 +87,7 @@ class NpzWriter:
         self._file = file
 
     def write(self, name: str, rows: Iterable[np.ndarray], *, shape: tuple[int, ...], dtype: DTypeLike) -> None:
-        """Writes one array.
-
-        Args:
-            name: Key of the array.
-            rows: Its rows, or blocks of rows.
-            shape: Shape of the whole array.
-            dtype: Type of the numbers.
-        """
+        """Writes the array of a key, of which `rows` may be blocks of rows."""
         header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": tuple(shape)}
         with self._file.open(f"{name}.npy", "w", force_zip64=True) as member:
             np.lib.format.write_array_header_1_0(member, header)
@@ -112,11 +97,7 @@ class NpzWriter:
 
 @contextlib.contextmanager
 def npz_written_whole(path: str | os.PathLike) -> Iterator[NpzWriter]:
-    """Opens a compressed `.npz` that appears whole or not at all.
-
-    Raises:
-        NeurozooError: The disk is full.
-    """
+    """Opens a compressed `.npz` that appears whole or not at all."""
     with (
         written_whole(path) as temporary,
         zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as file,
@@ -125,33 +106,19 @@ def npz_written_whole(path: str | os.PathLike) -> Iterator[NpzWriter]:
 
 
 class NpzReader:
-    """Reads members of an `.npz` block by block; use it in a `with` statement.
+    """Reads members of an `.npz`, which has to have these keys, block by block; use it in a `with` statement.
 
-    Attributes:
-        path: The file.
+    Every error ends with the remedy: what the user can do about a bad file.
     """
 
     def __init__(self, path: str | os.PathLike, *, keys: Iterable[str], remedy: str):
-        """Opens the file and checks that it has the members.
-
-        Args:
-            path: The file.
-            keys: Members to read.
-            remedy: What the user can do about a bad file, for error messages.
-
-        Raises:
-            NeurozooError: The file is missing, damaged, not an `.npz`, or lacks a member.
-        """
         self.path, self._remedy = Path(path), remedy
         with contextlib.ExitStack() as stack:
             with self._explained():
                 self._file = stack.enter_context(zipfile.ZipFile(stack.enter_context(open_file(self.path))))
-            self._check_members(keys)
+            if missing := sorted(set(keys) - {name.removesuffix(".npy") for name in self._file.namelist()}):
+                raise NeurozooError(f"{self.path} lacks {', '.join(missing)}. {self._remedy}")
             self._stack = stack.pop_all()
-
-    def _check_members(self, keys: Iterable[str]) -> None:
-        if missing := sorted(set(keys) - {name.removesuffix(".npy") for name in self._file.namelist()}):
-            raise NeurozooError(f"{self.path} lacks {', '.join(missing)}. {self._remedy}")
 
     def __enter__(self) -> Self:
         return self
@@ -218,11 +185,7 @@ def _exactly(member: IO[bytes], size: int) -> Iterator[bytes]:
 
 
 def read_npz(path: str | os.PathLike, *, growth: float = GROWTH) -> dict[str, np.ndarray]:
-    """Reads all arrays of an `.npz`; a file from a stranger is safe to open.
-
-    Args:
-        path: The file.
-        growth: Times that the arrays may be larger than the file.
+    """Reads all arrays of an `.npz`, at most `growth` times its size; a file from a stranger is safe to open.
 
     Raises:
         OSError: The file is missing or cannot be read.

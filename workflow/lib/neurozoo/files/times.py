@@ -20,10 +20,6 @@ def time_in(folder: str | os.PathLike) -> int:
 
 
 def set_time(path: str | os.PathLike, when: int) -> None:
-    """Sets the time of a file or a folder, in nanoseconds since 1970.
-
-    Raises:
-        OSError: It is missing, or belongs to somebody else.
-    """
+    """Sets the time of a file or a folder, in nanoseconds since 1970; only its owner may."""
     with opened_parent(path) as (folder, name):
         os.utime(name, ns=(when, when), dir_fd=folder)

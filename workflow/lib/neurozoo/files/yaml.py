@@ -34,15 +34,7 @@ _PlainLoader.add_constructor("tag:yaml.org,2002:int", _PlainLoader.construct_who
 
 
 def read_yaml(path: str | os.PathLike, remedy: str) -> dict:
-    """Reads a YAML file with a mapping of names to values; an empty file is an empty one.
-
-    Args:
-        path: The file.
-        remedy: A sentence that tells the user what to do if it is missing or damaged.
-
-    Raises:
-        NeurozooError: The file is missing, cut off, not such a mapping, or its aliases stand for too much.
-    """
+    """Reads a YAML file with a mapping of names to values, which may be empty. Errors end with the remedy."""
     text = read_text(path, remedy, most=MOST_BYTES)
     try:
         value = parse_yaml(text)
@@ -81,8 +73,7 @@ def parse_yaml(text: str) -> Any:
 def check_written(text: str) -> None:
     """Checks what people write by hand: that it is YAML, and that no key stands twice, of which YAML drops the first.
 
-    Raises:
-        NeurozooError: It is not. The message is a part of a sentence, with the line.
+    The message of an error is a part of a sentence, with the line.
     """
     try:
         _check_depth(text)
@@ -133,11 +124,7 @@ def _check_depth(text: str) -> None:
 
 
 def check_growth(value: object) -> None:
-    """Checks what aliases add to a value that another program has read from YAML.
-
-    Raises:
-        NeurozooError: It contains itself, or is too large once every part of it is written out.
-    """
+    """Refuses a value from YAML, read by others, that contains itself or whose aliases stand for too much."""
     try:
         _check_growth(value)
     except yaml.YAMLError as error:

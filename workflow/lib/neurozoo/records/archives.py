@@ -39,12 +39,6 @@ def archive_table(
         replications: Bootstrap resamples.
         confidence: Confidence level of the intervals.
         seed: Seed of the bootstrap.
-
-    Returns:
-        The table.
-
-    Raises:
-        NeurozooError: A file is missing or damaged.
     """
     rows = []
     for folder in map(Path, run_dirs):
@@ -69,12 +63,8 @@ def archive_table(
                 ends = bootstrap_intervals(
                     [values], {"mean": mean_over_games}, replications=replications, confidence=confidence, seed=seed
                 )["mean"]
-            row |= {
-                name: values.mean(),
-                f"{name}_low": ends[0],
-                f"{name}_high": ends[1],
-                f"{name}_error": group[name].sem(),
-            }
+            row |= {name: values.mean(), f"{name}_low": ends[0], f"{name}_high": ends[1]}
+            row[f"{name}_error"] = group[name].sem()
         table.append(row)
     found = pd.DataFrame(table).sort_values(["game", "measures", "qd_score"], ascending=[True, True, False])
     write_csv_table(csv, found, digits=8)

@@ -41,15 +41,10 @@ Facts = Mapping[str, str]
 
 
 def read_facts(config: str | os.PathLike) -> dict[str, str]:
-    """Reads from a run's `config.yaml` what makes it comparable.
+    """Reads from a run's `config.yaml` what makes it comparable: texts by the names of columns.
 
-    Returns:
-        Texts by the names of columns: `settings`, `settings_NAME`, `protocol_NAME`, `evaluation_NAME` and
-        `architecture`, as far as the run has them, and the first digits of the hashes of the files that it started
-        from; see `with_starts`.
-
-    Raises:
-        NeurozooError: The file is missing or damaged.
+    Those are `settings`, `settings_NAME`, `protocol_NAME`, `evaluation_NAME` and `architecture`, as far as the run has
+    them, and the first digits of the hashes of the files that it started from; see `with_starts`.
     """
     found = read_run_settings(config)
     starts = {OF_SETTINGS + name: short_hash(found[name]) for name in STARTS if found.get(name)}
@@ -57,11 +52,7 @@ def read_facts(config: str | os.PathLike) -> dict[str, str]:
 
 
 def network_fact(found: Mapping[str, Any]) -> dict[str, str]:
-    """Returns what tells an edited network from the one before; empty if the run has no network, or an imported one.
-
-    Args:
-        found: The content of the run's `config.yaml`.
-    """
+    """Returns what tells an edited network from the one before, from `config.yaml`; empty without a network."""
     return {ARCHITECTURE: short_hash(found[ARCHITECTURE])} if found.get(ARCHITECTURE) else {}
 
 
@@ -71,11 +62,7 @@ def short_hash(digest: object) -> str:
 
 
 def with_starts(metrics: "pd.DataFrame") -> "pd.DataFrame":
-    """Tells searches apart that have equal settings, but started from other files: an agent or generator.
-
-    Returns:
-        The rows; their `settings` have the hashes of these files, too.
-    """
+    """Tells searches apart that have equal settings, but started from other files: their hashes join `settings`."""
     starts = [name for name in (OF_SETTINGS + name for name in STARTS) if name in metrics]
     if not starts or SETTINGS not in metrics:
         return metrics
@@ -93,12 +80,8 @@ def facts_of(found: Mapping[str, Any]) -> dict[str, str]:
 
 
 def settings_hash(record: Mapping[str, object]) -> str:
-    """Returns the hash of a run's settings, as `algorithms.settings_hash.settings_record` returns them.
-
-    It depends on values only, not on presets or defaults.
-    """
-    text = json.dumps(_texts("", record), sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+    """Returns the hash of a run's `settings_record`. It depends on values only, not on presets or defaults."""
+    return short_hash(hashlib.sha256(json.dumps(_texts("", record), sort_keys=True).encode()).hexdigest())
 
 
 def settings_in(facts: Facts) -> dict[str, str]:
@@ -200,15 +183,11 @@ def _variants(kinds: Iterable[Mapping], of_settings: Iterable[str]) -> dict[Hash
 
 
 def name_variants(records: Mapping[str, Facts], labels: Mapping[str, str]) -> dict[str, str]:
-    """Names the settings of one algorithm and network.
-
-    Args:
-        records: The settings by their hash; those of `UNKNOWN` are empty.
-        labels: What experiments call them, by hash; empty where they do not.
+    """Names the settings of one algorithm and network, by their hash; those of `UNKNOWN` are empty.
 
     Returns:
-        A different name for each hash: its label, or what differs from the other hashes. If there is one hash and no
-        label, its name is empty.
+        A different name for each hash: its label from experiments, or what differs from the other hashes. If there is
+        one hash and no label, its name is empty.
     """
     differences = name_differences({key: record for key, record in records.items() if key != UNKNOWN})
     differences[UNKNOWN] = f"settings {UNKNOWN}" if len(records) > 1 else ""
@@ -265,9 +244,7 @@ def _played(kinds: Iterable[Mapping], of_facts: Sequence[str]) -> dict[Hashable,
 def name_ways(protocols: Mapping[Any, str], facts: Mapping[Any, Facts]) -> dict[Any, str]:
     """Names the ways to play: by the protocol, and by the facts that others of the same protocol do not share.
 
-    Args:
-        protocols: The protocol's name by way.
-        facts: The facts by way; empty if they are unknown.
+    `protocols` has the protocol's name by way, and `facts` the facts, which are empty if they are unknown.
     """
     names: dict[Any, str] = {}
     for protocol in dict.fromkeys(protocols.values()):

@@ -27,9 +27,6 @@ def read_csv_table(
         remedy: What the user can do about a bad file, for error messages.
         more_numbers: Columns of numbers that it may have.
         more_texts: Columns of texts that it may have, and whose cells may be empty.
-
-    Raises:
-        NeurozooError: The file is missing, no table, lacks a column, or a cell is of another kind.
     """
     try:
         with open_file(path) as file:
@@ -47,11 +44,7 @@ def read_csv_table(
 def check_columns(
     table: pd.DataFrame, *, numbers: Collection[str], texts: Collection[str], more_numbers: Collection[str] = ()
 ) -> None:
-    """Checks names and kinds of columns; arguments as for `read_csv_table`.
-
-    Raises:
-        ValueError: A column is missing, named twice, or of another kind.
-    """
+    """Raises ValueError if a column is missing or of another kind; arguments as for `read_csv_table`."""
     if missing := [name for name in (*texts, *numbers) if name not in table]:
         raise ValueError(f"it lacks {', '.join(missing)}")
     for name in (*numbers, *more_numbers):

@@ -1,6 +1,7 @@
-"""Computes learning curves: which scores make them, their medians and intervals, the best score so far, and levels."""
+"""Computes learning curves: which scores make them, their medians and intervals, the best so far, and references."""
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 from neurozoo.environments.games import reference_scores
 from neurozoo.records.run_config import IDENTITY
 from neurozoo.records.run_log import EPISODES, STANDARD
+from neurozoo.records.simple_dqn_csv import read_reference
 from neurozoo.records.statistics import Statistic, bootstrap_intervals
 
 INTERVALS: dict[str, Statistic | None] = {
@@ -44,26 +46,15 @@ def scores_to_draw(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def is_curve_of_tests(tests: Any, own: Any) -> Any:
-    """Tells whether a run is drawn with its test scores.
-
-    Args:
-        tests: Its number of reports with a test score; or those of several runs, as an array.
-        own: Its number of reports with a score of its own.
-    """
+    """Tells whether a run is drawn with its test scores, by its reports with a test score and with one of its own."""
     return (tests > 1) | ((tests == 1) & (own <= 1))
 
 
 def median_curves(reports: pd.DataFrame, *, interval: str, confidence: float, seed: int) -> pd.DataFrame:
-    """Computes the median and its interval over the runs of each curve.
+    """Computes the median and its interval, a key of `INTERVALS`, over the runs of each curve.
 
-    Args:
-        reports: Rows with `game`, `curve`, `run`, `frames`, `score`.
-        interval: Key of `INTERVALS`.
-        confidence: Confidence of the interval.
-        seed: Seed of the bootstrap.
-
-    Returns:
-        Rows with `game`, `curve`, `runs`, `frames`, `median`, `low`, `high`. Without an interval its ends are NaN.
+    Takes rows with `game`, `curve`, `run`, `frames`, `score`; returns rows with `game`, `curve`, `runs`, `frames`,
+    `median`, `low`, `high`. Without an interval its ends are NaN.
     """
     parts = []
     for (game, curve), group in _by_curve(reports):
@@ -83,11 +74,8 @@ def median_curves(reports: pd.DataFrame, *, interval: str, confidence: float, se
 def run_curves(reports: pd.DataFrame) -> pd.DataFrame:
     """Computes a line for each run behind a median, with as many points as the median has.
 
-    Args:
-        reports: Rows with `game`, `curve`, `algo`, `model`, `protocol`, `run`, `frames`, `score`.
-
-    Returns:
-        Rows with `game`, `curve`, `one_run` (a number for each line), `frames`, `score`; none for a curve of one run.
+    Takes rows with `game`, `curve`, `algo`, `model`, `protocol`, `run`, `frames`, `score`; returns rows with `game`,
+    `curve`, `one_run` (a number for each line), `frames`, `score`; none for a curve of one run.
     """
     parts: list[pd.DataFrame] = []
     for (game, curve), group in _by_curve(reports):
@@ -100,11 +88,7 @@ def run_curves(reports: pd.DataFrame) -> pd.DataFrame:
 
 
 def common_grid(runs: Sequence[tuple[np.ndarray, np.ndarray]], points: int = _POINTS) -> tuple[np.ndarray, np.ndarray]:
-    """Interpolates runs that reported at different frames on a common grid of frames.
-
-    Args:
-        runs: (frames, score) of each run, each of shape (reports,).
-        points: Length of the grid.
+    """Interpolates runs, (frames, score) of shape (reports,) each, on a common grid of frames.
 
     Returns:
         Frames, shape (points,), and scores, shape (points, runs), linear between reports. Nothing is extrapolated: the
@@ -124,13 +108,8 @@ def common_grid(runs: Sequence[tuple[np.ndarray, np.ndarray]], points: int = _PO
 def best_so_far(reports: pd.DataFrame) -> pd.DataFrame:
     """Finds the best score of any run up to each frame, to the end of the longest run.
 
-    Scores are linear between reports, as in `median_curves`, so that no median is above the best.
-
-    Args:
-        reports: Rows with `game`, `curve`, `run`, `frames`, `score`.
-
-    Returns:
-        Rows with `game`, `curve`, `frames`, `best`, in the order in which lines join them.
+    Scores are linear between reports, as in `median_curves`, so that no median is above the best. Takes its rows;
+    returns rows with `game`, `curve`, `frames`, `best`, in the order in which lines join them.
     """
     parts = []
     for (game, curve), group in _by_curve(reports):
@@ -167,13 +146,10 @@ def _by_curve(reports: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataF
 
 
 def reference_levels(reports: pd.DataFrame) -> pd.DataFrame:
-    """Lists the scores of random play and of a human, by which a curve can be judged.
+    """Lists the scores of `random` play and of a `human`, by which a curve can be judged: `game`, `level` and `score`.
 
-    A human's score that is more than twice as far from random play as the best report is left out, because nothing
-    else could be seen beside it.
-
-    Returns:
-        Rows with `game`, `level` (`random` or `human`) and `score`.
+    A human's score that is more than twice as far from random play as the best report is left out, because nothing else
+    could be seen beside it.
     """
     rows = []
     for game, best in reports.groupby("game")["score"].max().items():
@@ -183,3 +159,43 @@ def reference_levels(reports: pd.DataFrame) -> pd.DataFrame:
             if human - random <= 2 * (best - random):
                 rows.append((game, "human", human))
     return pd.DataFrame(rows, columns=["game", "level", "score"])
+
+
+def read_references(files: Mapping[str, Mapping[str, str | os.PathLike]], *, phase: str = "train") -> pd.DataFrame:
+    """Reads curves of simple_dqn for the panels of several games: a CSV for each name in the legend and each game.
+
+    They stand beside ours and are never mixed with them. Returns rows with `game`, `curve`, `frames` and `score`.
+    """
+    empty = pd.DataFrame({"game": [], "curve": [], "frames": [], "score": []})
+    curves = [
+        read_reference(path, phase=phase).assign(game=game, curve=f"{name} ({phase})")
+        for name, games in files.items()
+        for game, path in games.items()
+    ]
+    return pd.concat(curves, ignore_index=True)[[*empty]] if curves else empty
+
+
+def shown_references(references: pd.DataFrame | None, reports: pd.DataFrame, *, up_to: float | None) -> pd.DataFrame:
+    """Returns the part of reference curves that stands beside a game's runs, up to a frame, or to the last of the runs.
+
+    Between their reports, they are linear. Games without runs have no references.
+    """
+    if references is None:
+        return reports.iloc[:0]
+    ends = reports.groupby("game")["frames"].max()
+    last = references["game"].map(ends) if up_to is None else up_to
+    references = references.assign(last=last)[references["game"].isin(ends.index)]
+    parts = [
+        _cut(curve, float(curve["last"].iloc[0])) for _, curve in references.groupby(["game", "curve"], sort=False)
+    ]
+    return pd.concat(parts).drop(columns="last") if parts else references.drop(columns="last")
+
+
+def _cut(curve: pd.DataFrame, last: float) -> pd.DataFrame:
+    curve = curve.sort_values("frames", kind="stable")
+    shown = curve[curve["frames"] <= last]
+    if len(shown) in (0, len(curve)) or shown["frames"].iloc[-1] == last:
+        return shown
+    end = curve.iloc[[len(shown)]]  # the first report beyond
+    score = np.interp(last, curve["frames"].astype(float), curve["score"].astype(float))
+    return pd.concat([shown, end.assign(frames=last, score=score)])

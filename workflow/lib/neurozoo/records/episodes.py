@@ -12,18 +12,13 @@ COLUMNS = ("frames", "learner", "actor", "environment", "score", "clipped_return
 
 
 def write_episodes(log: str | os.PathLike, csv: str | os.PathLike) -> None:
-    """Collects the games of all reports in one table, to see single games where a report has only means.
+    """Collects the games of all reports of a log in one table, to see single games where a report has only means.
 
-    Args:
-        log: The run's `log.jsonl`.
-        csv: The table to write, in the order in which games ended: `time_s` (seconds of the run at the report of the
-            game's epoch), then `COLUMNS`: `frames` of the whole run when the game ended; `learner` and `actor`, the
-            ranks that learned from it and played it; `environment`, its number in the run; `score`, unclipped;
-            `clipped_return`, the sum of its rewards as they were clipped for learning; its `steps`; and
-            `games`, how many games the row stands for: 1, or more where an epoch had too many.
-
-    Raises:
-        NeurozooError: The log is missing or damaged.
+    Rows are in the order in which games ended: `time_s` (seconds of the run at the report of the game's epoch), then
+    `COLUMNS`: `frames` of the whole run when the game ended; `learner` and `actor`, the ranks that learned from it and
+    played it; `environment`, its number in the run; `score`, unclipped; `clipped_return`, the sum of its rewards as
+    they were clipped for learning; its `steps`; and `games`, how many games the row stands for: 1, or more where an
+    epoch had too many.
     """
     write_csv_rows(csv, ["time_s", *COLUMNS], _rows(log))
 
@@ -40,5 +35,4 @@ def _rows(log: str | os.PathLike) -> Iterator[list]:
 
 
 def _is_game(row: object) -> bool:
-    """Says whether a row has the numbers of a game."""
     return isinstance(row, list) and len(row) == len(COLUMNS) and all(isinstance(cell, int | float) for cell in row)

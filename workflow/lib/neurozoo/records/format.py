@@ -13,15 +13,10 @@ class FormatError(NeurozooError):
 
 
 def check_format(found: object, source: object, remedy: str = "Make it again.") -> None:
-    """Refuses a file of another form.
-
-    Args:
-        found: Its content, or the header of its content.
-        source: The file, for the message.
-        remedy: A sentence that says what to do.
+    """Refuses a file, by its content or the header of its content, that has another number than this version reads.
 
     Raises:
-        FormatError: It has another number than this version reads, or none, which counts as 0.
+        FormatError: None counts as 0. The message ends with the remedy.
     """
     if (number := found.get(KEY, 0) if isinstance(found, Mapping) else 0) != FORMAT:
         raise FormatError(f"{source} has format {str(number)[:40]}, but this version reads format {FORMAT}. {remedy}")

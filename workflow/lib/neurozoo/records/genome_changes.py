@@ -15,12 +15,7 @@ GROWING = (ELITE_GENOME,)  # lists, by their names in a report
 
 
 def as_changes(record: Mapping[str, Any], before: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Returns a report as a log holds it.
-
-    Args:
-        record: The report, complete.
-        before: The report before it, complete; None for the first one.
-    """
+    """Returns a complete report as a log holds it, after the complete one before it, if any."""
     written = dict(record)
     for name in GROWING:
         now, then = record.get(name), (before or {}).get(name)
@@ -33,8 +28,7 @@ def as_changes(record: Mapping[str, Any], before: Mapping[str, Any] | None) -> d
 class Restorer:
     """Completes the reports of a log, one after the other. It holds one genome, however long the log is.
 
-    Attributes:
-        last: The growing fields of the last report, complete.
+    The growing fields of the last report are in `last`, complete.
     """
 
     def __init__(self) -> None:
@@ -42,11 +36,9 @@ class Restorer:
         self._generation: int | None = None
 
     def restore(self, record: dict[str, Any], *, is_wanted: bool = True) -> dict[str, Any]:
-        """Completes a report.
+        """Completes the next report; the first one is complete already.
 
-        Args:
-            record: The next report of the log; the first one is complete already.
-            is_wanted: Whether growing fields are wanted; without them, `record` loses them, which takes less time.
+        Unless growing fields are wanted, `record` loses them, which takes less time.
 
         Raises:
             ValueError: A change does not fit the report before, or that report is missing.

@@ -20,12 +20,6 @@ def keep_result(run_dir: Path) -> None:
     """Links the files of a result into `.result/`, or copies them where that is not possible.
 
     What is kept already stays if there is no newer result.
-
-    Args:
-        run_dir: Folder of a run, which need not exist.
-
-    Raises:
-        NeurozooError: The folder may not be written, or the disk is full.
     """
     if not any((run_dir / name).exists() for name in FILES.values()):
         return

@@ -10,15 +10,9 @@ from neurozoo.files import open_file, written_whole
 
 
 def write_levels(path: str | os.PathLike, columns: Mapping[str, np.ndarray]) -> None:
-    """Writes a table of levels. Equal arrays give equal bytes.
+    """Writes a `.parquet` with a row per level. Equal arrays give equal bytes.
 
-    Args:
-        path: The `.parquet` to write.
-        columns: Arrays with one entry per level. Entries of several dimensions become lists; their shape is in the
-            column's metadata.
-
-    Raises:
-        NeurozooError: The disk is full.
+    Entries of several dimensions become lists; their shape is in the column's metadata.
     """
     import pyarrow as pa
     from pyarrow import parquet
@@ -40,18 +34,7 @@ def write_levels(path: str | os.PathLike, columns: Mapping[str, np.ndarray]) -> 
 
 
 def read_levels(path: str | os.PathLike, columns: list[str] | None = None) -> dict[str, np.ndarray]:
-    """Reads a table of levels. A file from a stranger is safe to read.
-
-    Args:
-        path: The table.
-        columns: Names of the columns to read; default: all.
-
-    Returns:
-        The arrays by name, in their shapes.
-
-    Raises:
-        NeurozooError: The file is missing or damaged, or lacks a column.
-    """
+    """Reads arrays of a table of levels by name, in their shapes. A file from a stranger is safe to read."""
     from pyarrow import ArrowException, parquet
 
     try:

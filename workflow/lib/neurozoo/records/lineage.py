@@ -37,17 +37,11 @@ _TYPES = {
 
 
 def write_lineage(log: str | os.PathLike, parquet: str | os.PathLike) -> None:
-    """Collects the lineage rows of all reports in one table.
+    """Collects the lineage rows of all reports of a `log.jsonl` in one table.
 
-    Args:
-        log: The run's `log.jsonl`.
-        parquet: The table to write: `iteration` (the generation that reported the row), then `COLUMNS`. The parent and
-            `power` (of the mutation) are empty for newly initialised weights. `fitness` is the score of the training
-            episode. `validation_score` is the mean of that iteration's validation, or empty for individuals that were
-            not validated.
-
-    Raises:
-        NeurozooError: The log is missing or damaged, or has no lineage.
+    It has `iteration` (the generation that reported the row), then `COLUMNS`. The parent and `power` (of the mutation)
+    are empty for newly initialised weights. `fitness` is the score of the training episode. `validation_score` is the
+    mean of that iteration's validation, or empty for individuals that were not validated.
     """
     try:
         table = pd.concat(_tables(log), ignore_index=True)
@@ -70,11 +64,7 @@ def _tables(log: str | os.PathLike) -> Iterator[pd.DataFrame]:
 
 
 def read_lineage(path: str | os.PathLike) -> pd.DataFrame:
-    """Reads a table that `write_lineage` wrote.
-
-    Raises:
-        NeurozooError: The file is missing or is not such a table.
-    """
+    """Reads a table that `write_lineage` wrote."""
     remedy = "Delete it; the rule lineage makes it again."
     try:
         with open_file(path) as file:
@@ -104,14 +94,9 @@ def individuals(lineage: pd.DataFrame) -> pd.DataFrame:
 
 
 def ancestors(lineage: pd.DataFrame, iteration: int | None = None) -> pd.DataFrame:
-    """Finds the ancestors of an elite.
+    """Finds the ancestors of the elite of a generation, or of the last one, as rows of `individuals`.
 
-    Args:
-        lineage: As `read_lineage` returns it.
-        iteration: Generation of the elite; None for the last one.
-
-    Returns:
-        Rows of `individuals`: the oldest ancestor first, the elite last.
+    The oldest ancestor comes first, the elite last.
 
     Raises:
         NeurozooError: The lineage has no elite of this generation.

@@ -10,19 +10,13 @@ DECIDED = {"pong": (-21, 21), "tennis": (-24, 24)}
 
 
 def with_lotteries(scores: pd.DataFrame, metrics: pd.DataFrame, agent: list[str]) -> pd.DataFrame:
-    """Says which agents play a lottery: some games won to nil, the others lost to nil, and hardly anything between.
+    """Says in a column `lottery` which agents win some games to nil and lose the others to nil.
 
     Reports have means only. In Pong a mean of n such games is a multiple of 42 / n above -21, which that of another
     agent is by chance in one of 42 tests. An agent plays a lottery if at least two of its tests, and half of those
     above the lowest score, are such means. A test that several reports repeat counts once.
 
-    Args:
-        scores: A row per run, with the columns of `IDENTITY` and `agent`.
-        metrics: The reports of these runs, with `test_score` and `test_episodes`.
-        agent: Columns that are equal for the runs of an agent.
-
-    Returns:
-        `scores` with the column `lottery`, whether the agent plays a lottery in this game.
+    `scores` has a row per run with the columns of `IDENTITY` and `agent`, and `metrics` the reports of these runs.
     """
     lowest, highest = (metrics["game"].map({game: ends[place] for game, ends in DECIDED.items()}) for place in (0, 1))
     low, high = lowest.to_numpy(float), highest.to_numpy(float)

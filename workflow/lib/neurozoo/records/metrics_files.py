@@ -25,12 +25,7 @@ Types = Mapping[str, str]  # pandas' names of types, by column
 
 
 def read_table(path: str | os.PathLike, *, types: Types, columns: Collection[str] | None = None) -> pa.Table:
-    """Reads a table of metrics.
-
-    Args:
-        path: The `.csv`.
-        types: Types of columns; those of others come from their values. An empty cell is a missing value.
-        columns: The columns to read, as far as they are there; None for all.
+    """Reads a `.csv` of metrics, or some of its columns; the types of those without one come from their values.
 
     Raises:
         ValueError: A row has too many or too few cells, or a value does not have the type of its column.
@@ -68,11 +63,7 @@ def _read(path: str | os.PathLike, kinds: Mapping[str, pa.DataType], columns: Se
 
 
 def find_types(paths: Sequence[str | os.PathLike], *, types: Types) -> dict[str, str]:
-    """Returns the type of every column in any of several tables.
-
-    Raises:
-        ValueError: As `read_table`; the note says which file it is.
-    """
+    """Returns the type of every column in any of several tables; raises UnusableTableError for one that is damaged."""
     found: dict[str, str] = {}
     for path in paths:
         for field in _read_noted(path, types).schema:
@@ -90,15 +81,9 @@ def as_pandas(table: pa.Table) -> pd.DataFrame:
 def read_narrow(
     parquet: BinaryIO, *, is_needed: Callable[[str], bool], is_repeated: Callable[[str], bool]
 ) -> pd.DataFrame:
-    """Reads some columns of a merged table, in little memory.
+    """Reads the columns of an open merged table that are needed, in little memory.
 
-    Args:
-        parquet: The open table.
-        is_needed: Says by its name whether a column is read.
-        is_repeated: Says whether it has texts that are the same for all rows of a run; they become categories.
-
-    Raises:
-        FileNotFoundError, OSError, ValueError: The file is missing or damaged.
+    Columns of texts that repeat for all rows of a run become categories.
     """
     names = [name for name in pa.parquet.read_schema(parquet).names if is_needed(name)]
     columns: dict[str, pd.Series] = {}
@@ -138,13 +123,9 @@ class UnusableTableError(ValueError):
 def write_parquet(
     paths: Sequence[str | os.PathLike], parquet: str | os.PathLike, *, types: Types, labels: Mapping[str, str]
 ) -> None:
-    """Writes several tables as one.
+    """Writes several tables as one, with the type of every column, in the order of the columns.
 
-    Args:
-        paths: The tables.
-        parquet: The file to write.
-        types: The type of every column, in the order of the columns.
-        labels: Values of the column `label` by the path of a table; the column is in `types` if there are any.
+    `labels` are the values of the column `label` by the path of a table; the column is in `types` if there are any.
     """
     empty = pd.DataFrame({name: pd.array([], dtype=kind) for name, kind in types.items()})
     schema = pa.Schema.from_pandas(empty, preserve_index=False)
@@ -180,11 +161,7 @@ def _groups(
 def copy_rows(path: str | os.PathLike, merged: BinaryIO, *, columns: Sequence[str], label: str | None) -> None:
     """Appends the rows of a table to another one that may have more columns. Rows of equal columns are copied as lines.
 
-    Args:
-        path: The table.
-        merged: The other table.
-        columns: The columns of the other table.
-        label: Value of its last column; None for that of the table, if any.
+    The last column gets a label; None keeps that of the table, if any.
 
     Raises:
         ValueError, csv.Error: The table is damaged.
@@ -200,8 +177,9 @@ def copy_rows(path: str | os.PathLike, merged: BinaryIO, *, columns: Sequence[st
     places = {name: place for place, name in enumerate(names)} | ({"label": len(names)} if label else {})
     pick = itemgetter(*(places.get(name, -1) for name in columns))  # -1 is an empty cell behind the others
     extra = [label, ""] if label else [""]
-    lines = _Lines(merged)
+    lines = io.TextIOWrapper(merged, encoding="utf-8", newline="", write_through=True)
     csv_format.writer(lines, lineterminator="\n").writerows(pick([*row, *extra]) for row in rows if row)
+    lines.detach()  # which leaves the file open
 
 
 def csv_line(cells: Iterable[str]) -> str:
@@ -209,13 +187,3 @@ def csv_line(cells: Iterable[str]) -> str:
     line = io.StringIO()
     csv_format.writer(line, lineterminator="").writerow(cells)
     return line.getvalue()
-
-
-class _Lines:
-    """Lets `csv.writer`, which writes text, write to a file of bytes."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-
-    def write(self, text: str) -> None:
-        self._file.write(text.encode())

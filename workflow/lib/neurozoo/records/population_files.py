@@ -69,11 +69,7 @@ class Population:
 
 
 def write_population(run_dir: str | os.PathLike, population: Population) -> None:
-    """Writes the file of a generation.
-
-    Raises:
-        NeurozooError: The disk is full.
-    """
+    """Writes the file of a generation."""
     names = ("generation", "behaviour", "game", "algo")
     arrays: dict[str, Any] = {"about": np.array(json.dumps({name: getattr(population, name) for name in names}))}
     arrays |= {name: getattr(population, name) for name in ("points", *_COLUMNS)}
@@ -86,11 +82,7 @@ def write_population(run_dir: str | os.PathLike, population: Population) -> None
 
 
 def population_paths(run_dir: str | os.PathLike) -> dict[int, Path]:
-    """Finds the files of a run by generation, in order.
-
-    Raises:
-        NeurozooError: There are none.
-    """
+    """Finds the files of a run by generation, in order; there have to be some."""
     found = {int(path.stem): path for path in find(run_dir, f"{FOLDER}/*.npz") if path.stem.isdecimal()}
     if not found:
         raise NeurozooError(
@@ -101,11 +93,7 @@ def population_paths(run_dir: str | os.PathLike) -> dict[int, Path]:
 
 
 def read_population(path: str | os.PathLike) -> Population:
-    """Reads the file of a generation.
-
-    Raises:
-        NeurozooError: It is missing or damaged.
-    """
+    """Reads the file of a generation."""
     try:
         arrays: dict[str, Any] = read_npz(path)
         about = parse_json(str(arrays["about"]))

@@ -57,15 +57,7 @@ _ELITE = re.compile(r"^Current elite: (.*)$")
 
 
 def stamped(message: str, *, now: datetime) -> str:
-    """Puts the date before a log message, as the published code does.
-
-    Args:
-        message: The text, without a newline at its end.
-        now: Local time.
-
-    Returns:
-        `MM/DD/YYYY HH:MM:SS AM|PM ` and the message and a newline; the hour runs from 01 to 12.
-    """
+    """Puts local time before a log message, as the published code: `MM/DD/YYYY HH:MM:SS AM|PM `, hours from 01."""
     half = "AM" if now.hour < 12 else "PM"  # not %p, which depends on the locale
     return f"{now:%m/%d/%Y %I:%M:%S} {half} {message}\n"
 
@@ -73,12 +65,7 @@ def stamped(message: str, *, now: datetime) -> str:
 def format_table(fields: Mapping[str, object], *, now: datetime) -> str:
     """Formats one generation's values like the published GPU code, so that existing tools can read our logs.
 
-    Args:
-        fields: Value by name, in the order of the table. Numbers get three significant digits.
-        now: Local time, written before every line.
-
-    Returns:
-        The text for the log file.
+    Numbers get three significant digits; local time stands before every line.
 
     Raises:
         ValueError: `fields` is empty, or two names are equal after they are shortened.
@@ -136,18 +123,14 @@ def read_tables(lines: Iterable[str]) -> Iterator[dict[str, str]]:
 
 
 def restored(name: str) -> str:
-    """Finds the full name of a field that was printed in shortened form.
+    """Finds the full name of a field that was printed as `...` and its last characters, or its first ones and `...`.
 
-    Args:
-        name: As printed: in full, `...` and the last characters, or the first characters and `...`.
-
-    Returns:
-        The full name of the published field; `name` itself if none or several fields fit.
+    It is `name` itself if none or several published fields fit.
     """
+    long = [field for field in PUBLISHED_FIELDS if len(field) > _WIDEST]
+    fitting = []
     if name.startswith("..."):
-        fitting = [field for field in PUBLISHED_FIELDS if field.endswith(name[3:]) and len(field) > _WIDEST]
+        fitting = [field for field in long if field.endswith(name[3:])]
     elif name.endswith("..."):
-        fitting = [field for field in PUBLISHED_FIELDS if field.startswith(name[:-3]) and len(field) > _WIDEST]
-    else:
-        return name
+        fitting = [field for field in long if field.startswith(name[:-3])]
     return fitting[0] if len(fitting) == 1 else name

@@ -23,8 +23,7 @@ STARTS = ("agent_sha256", "generator_sha256")  # hashes of files that a search t
 def read_architecture(config: str | os.PathLike) -> str | None:
     """Reads the hash of a run's network, without the rest of the file: a plan asks it of every finished run.
 
-    Returns:
-        None if the file is missing, or its run has no network that was trained.
+    It is None if the file is missing, or its run has no network that was trained.
     """
     start = f"{ARCHITECTURE}: "
     try:
@@ -35,14 +34,7 @@ def read_architecture(config: str | os.PathLike) -> str | None:
 
 
 def start_hashes(run_dir: str | os.PathLike) -> dict[str, str]:
-    """Reads from `config.yaml` the hashes of the files that a run started from.
-
-    Returns:
-        `agent_sha256` and `generator_sha256`, each empty if the run has no such file.
-
-    Raises:
-        NeurozooError: `config.yaml` is damaged.
-    """
+    """Reads from `config.yaml` the hashes `STARTS` of the files that a run started from; empty without a file."""
     config = Path(run_dir) / "config.yaml"
     settings = read_run_settings(config) if config.exists() else {}
     return {name: str(settings.get(name, "")) for name in STARTS}
@@ -55,11 +47,7 @@ def config_of_run(run_dir: str | os.PathLike) -> Path:
 
 
 def read_run_settings(config: str | os.PathLike) -> dict[str, Any]:
-    """Reads a run's `config.yaml`: its settings, and at least the values of `IDENTITY`.
-
-    Raises:
-        NeurozooError: The file is missing or damaged, or lacks one of the values of `IDENTITY`.
-    """
+    """Reads a run's `config.yaml`: its settings, and at least the values of `IDENTITY`, or raises NeurozooError."""
     remedy = "It is written by the run; start the run again."
     found = read_yaml(config, remedy)
     missing = [name for name in IDENTITY if name not in found]
@@ -82,13 +70,6 @@ def read_run_settings(config: str | os.PathLike) -> dict[str, Any]:
 
 
 def read_identity(config: str | os.PathLike) -> dict[str, object]:
-    """Reads from a run's `config.yaml` which run it is.
-
-    Returns:
-        The values of `IDENTITY`.
-
-    Raises:
-        NeurozooError: The file is missing or lacks one of them.
-    """
+    """Reads from a run's `config.yaml` the values of `IDENTITY`: which run it is."""
     found = read_run_settings(config)
     return {name: found[name] for name in IDENTITY}

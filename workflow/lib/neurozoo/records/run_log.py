@@ -41,7 +41,7 @@ def parse_log(
     facts: Mapping[str, str] = NO_FACTS,
     columns: Sequence[str] | None = None,
 ) -> None:
-    """Turns a run's log into a table that every tool can read.
+    """Turns a run's log, ours or of the published codes, into a table that every tool can read.
 
     Args:
         log: Our `log.jsonl`, or a text log of the published codes.
@@ -51,12 +51,9 @@ def parse_log(
         identity: The values of `IDENTITY` for this run. The steps of a published log have as many frames as its
             protocol says.
         facts: What makes the run comparable, by the names of columns; see `records.comparability`.
-        columns: The fields to keep, by their published names. None for all fields of the log except those with a list
-            in every report: lineage, order of arrival, games of training and the elite's genome.
-
-    Raises:
-        NeurozooError: The log is missing, empty or damaged, or a field is unknown (the message suggests the
-            most similar one).
+        columns: The fields to keep, by their published names; a wrong one is an error with the most similar one. None
+            for all fields of the log except those with a list in every report: lineage, order of arrival, games of
+            training and the elite's genome.
     """
     protocol = PROTOCOLS.get(str(identity["protocol"]))
     frame_skip = protocol.frame_skip if protocol else FRAME_SKIP
@@ -75,18 +72,7 @@ def parse_log(
 
 
 def read_log(log: str | os.PathLike, *, frame_skip: int = FRAME_SKIP) -> list[Record]:
-    """Reads all reports of a log, whatever wrote it, into memory; see `iter_log` for long ones.
-
-    Args:
-        log: Our `log.jsonl`, or a text log of the published codes.
-        frame_skip: Frames per step, for text logs, which count steps only.
-
-    Returns:
-        One record per report, complete and in order.
-
-    Raises:
-        NeurozooError: As `iter_log`.
-    """
+    """Reads all reports of a log into memory, with genomes; see `iter_log`, which is for long ones."""
     return list(iter_log(log, frame_skip=frame_skip, with_genomes=True))
 
 
@@ -112,8 +98,8 @@ def iter_log(log: str | os.PathLike, *, frame_skip: int = FRAME_SKIP, with_genom
             file.seek(0)
             if first.startswith("{"):
                 _check_format(first, log)
-                parse = partial(_parse_with_genome, restorer=Restorer()) if with_genomes else _parse_without_genome
-                records = finished_lines(file, log, parse)
+                restorer = Restorer() if with_genomes else None
+                records = finished_lines(file, log, partial(_parse, restorer=restorer))
             else:
                 records = iter(read_reports(file, frame_skip, with_genomes=with_genomes))
             for record in records:
@@ -138,27 +124,17 @@ def _check_format(first: str, log: str | os.PathLike) -> None:
             check_format(found, log)
 
 
-def _is_json(line: str) -> bool:
-    try:
-        parse_json(line)
-    except ValueError:
-        return False
-    return True
-
-
 def check_whole(log: str | os.PathLike) -> None:
-    """Checks that the log of a finished run was not cut off; `iter_log` leaves an unfinished last report out.
-
-    Raises:
-        NeurozooError: Its last line is no whole report, or the file is missing.
-    """
+    """Checks that the log of a finished run was not cut off; `iter_log` leaves an unfinished last report out."""
     try:
         with open_file(log) as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - 1))
             is_whole = file.read() in (b"", b"\n")
         if not is_whole:
             *_, last = open_text(log, errors="replace")
-            is_whole = _is_json(last)
+            with contextlib.suppress(ValueError):
+                parse_json(last)
+                is_whole = True
     except OSError as error:
         raise explained(error, log) from error
     if not is_whole:
@@ -184,22 +160,14 @@ def current_log(run_dir: str | os.PathLike) -> Path | None:
 
 
 def read_last_record(log: str | os.PathLike) -> Record | None:
-    """Reads the last whole line of a `log.jsonl` without the lines before it; None if there is none, or a damaged one.
-
-    Args:
-        log: The log; a run may be writing to it.
-    """
+    """Reads the last whole line of a `log.jsonl`, to which a run may be writing; None if it is missing or damaged."""
     return next(iter_backwards(log), None)
 
 
 def iter_backwards(log: str | os.PathLike) -> Iterator[Record]:
-    """Reads the whole lines of a `log.jsonl` from the end, as many as are asked for.
+    """Yields the whole lines of a `log.jsonl`, to which a run may be writing, from the end, as many as are asked for.
 
-    Args:
-        log: The log; a run may be writing to it.
-
-    Yields:
-        The last report, then the one before it, up to the first one or a damaged one; nothing if the log is missing.
+    They end with the first one or a damaged one; there are none if the log is missing.
     """
     line, is_end = b"", True
     try:
@@ -232,14 +200,8 @@ def progress_of(record: Mapping[str, Any]) -> tuple[str, int | None]:
 def finished_lines(lines: Iterable[str], log: str | os.PathLike, parse: Callable[[str], Record]) -> Iterator[Record]:
     """Parses the lines of a `log.jsonl`. An unfinished one at the end, of a killed or running job, is left out.
 
-    Args:
-        lines: The lines; empty ones do not count.
-        log: Where they are from, for messages.
-        parse: Makes a record of a line. Its ValueError, TypeError, LookupError or OverflowError says that the line is
-            damaged.
-
-    Raises:
-        NeurozooError: A line before the last one is damaged.
+    `parse` makes a record of a line. Its ValueError, TypeError, LookupError or OverflowError says that the line is
+    damaged, which ends in an error that names `log`, unless the line is the last one.
     """
     damaged = None
     for number, line in enumerate(lines, start=1):
@@ -258,20 +220,14 @@ def finished_lines(lines: Iterable[str], log: str | os.PathLike, parse: Callable
         yield record
 
 
-def _parse_with_genome(line: str, restorer: Restorer) -> Record:
-    return restorer.restore(_checked(parse_json(line)))
-
-
-def _parse_without_genome(line: str) -> Record:
-    record = _checked(parse_json(line))
-    record.pop(ELITE_GENOME, None)
-    return record
-
-
-def _checked(record: object) -> Record:
-    if not _is_report(record):
+def _parse(line: str, restorer: Restorer | None) -> Record:
+    """Reads a report; its genome is restored, or left out without a restorer."""
+    if not _is_report(record := parse_json(line)):
         raise ValueError(f"{', '.join(STANDARD)} and {' or '.join(UNITS)} should be numbers")
     record.pop(KEY, None)
+    if restorer:
+        return restorer.restore(record)
+    record.pop(ELITE_GENOME, None)
     return record
 
 
@@ -294,14 +250,7 @@ def _is_number(value: object) -> bool:
 
 
 def read_last_complete(log: str | os.PathLike) -> Record | None:
-    """Reads the last report of a `log.jsonl` with all that it leaves to the reports before it; None if there is none.
-
-    Args:
-        log: The log of a run; nothing is being written to it.
-
-    Raises:
-        NeurozooError: It is damaged.
-    """
+    """Reads the last report of a `log.jsonl` with all that it leaves to those before it; None if there is none."""
     last = read_last_record(log)
     if last is None or not any(isinstance(last.get(name), dict) for name in GROWING):
         return last

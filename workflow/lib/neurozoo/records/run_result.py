@@ -24,19 +24,13 @@ OF_TRAINING = ("config.yaml", "log.jsonl", FILE, GENOME, LEVELS, *FILES.values()
 def write_run_result(
     run_dir: str | os.PathLike, *, kind: str, facts: Mapping[str, object], files: Sequence[str]
 ) -> dict[str, object]:
-    """Writes `result.json`.
+    """Writes `result.json`, and returns what was written.
 
     Args:
         run_dir: Folder of the run.
         kind: `network` or `archive`.
         facts: Names, scores and protocol; plain JSON.
         files: Names of the files in the folder that hold the result.
-
-    Returns:
-        What was written.
-
-    Raises:
-        NeurozooError: A file is missing, or the disk is full.
     """
     run_dir = Path(run_dir)
     hashes = {}
@@ -53,25 +47,16 @@ def write_run_result(
 
 
 def read_run_result(run_dir: str | os.PathLike) -> dict[str, object]:
-    """Reads the `result.json` of a run.
-
-    Raises:
-        NeurozooError: It is missing or damaged.
-    """
+    """Reads the `result.json` of a run."""
     path = Path(run_dir, FILE)
     if not path.exists():
         raise NeurozooError(f"{path} is missing, which describes the result. Train the run, or copy all its files.")
     found = read_json(path, f"Delete it and make it again: snakemake --cores all {shlex.quote(str(path))}")
     check_format(found, path)
-    return _checked(path, found)
-
-
-def _checked(path: Path, facts: dict) -> dict:
-    """Refuses facts whose scores and frames are no numbers."""
     for name in ("frames", "evaluations", "test_score", "test_episodes", "score"):
-        if not isinstance(facts.get(name), int | float | NoneType):
+        if not isinstance(found.get(name), int | float | NoneType):
             raise NeurozooError(f"{path} is damaged: {name} should be a number. Make it again.")
-    return facts
+    return found
 
 
 def finite(value: float | None) -> float | None:

@@ -50,9 +50,6 @@ def read_statistics(path: str | os.PathLike) -> pd.DataFrame:
         A row for each phase of each epoch, with `COLUMNS` and `ADDITIONS`; values that the file lacks are NaN.
         `true_meancost` is the mean cost over the phase. For simple_dqn it is `meancost` times `epoch`, because its
         `meancost` is divided by the updates of the whole run.
-
-    Raises:
-        NeurozooError: The file is missing, damaged, or without phases.
     """
     path = Path(path)
     if path.is_dir():
@@ -78,15 +75,9 @@ def read_statistics(path: str | os.PathLike) -> pd.DataFrame:
 
 
 def write_statistics(log: str | os.PathLike, csv: str | os.PathLike, *, seed: int | None = None) -> None:
-    """Writes a run's phases as a CSV of simple_dqn.
+    """Writes the phases of anything that `read_statistics` reads as a CSV of simple_dqn, with the seed of the run.
 
-    Args:
-        log: Anything that `read_statistics` reads.
-        csv: The file to write: `COLUMNS`, then `ADDITIONS`. `meancost` is divided as in the original.
-        seed: Seed of the run.
-
-    Raises:
-        NeurozooError: As `read_statistics`.
+    It has `COLUMNS`, then `ADDITIONS`. `meancost` is divided as in the original.
     """
     table = read_statistics(log)
     if seed is not None:
@@ -103,10 +94,7 @@ def read_reference(csv: str | os.PathLike, *, phase: str = "train") -> pd.DataFr
 
     Returns:
         `frames`, counted over the random and all training phases so far, and `score`, the mean over the games of the
-        phase. Phases in which no game ended are left out.
-
-    Raises:
-        NeurozooError: As `read_statistics`, or no game ended in this phase.
+        phase. Phases in which no game ended are left out; others have to be there.
     """
     table = read_statistics(csv)
     rows = table[(table["phase"] == phase) & table["min_game_reward"].notna()]

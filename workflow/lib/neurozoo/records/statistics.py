@@ -17,12 +17,8 @@ _CHUNK = 2_000  # resamples held in memory at a time
 def interquartile_mean(games: Sequence[np.ndarray]) -> np.ndarray:
     """Averages the middle half of the scores, so that one lucky run or one hopeless game has little influence.
 
-    Args:
-        games: Scores, one array of shape (..., runs) per game.
-
-    Returns:
-        Shape (...). All scores of all games are pooled, and the lowest and highest 25 % are dropped. Of n scores,
-        int(n / 4) are dropped on either side, as in `scipy.stats.trim_mean`. A game with more runs has more weight.
+    Shape (...). All scores of all games are pooled, and the lowest and highest 25 % are dropped. Of n scores, int(n /
+    4) are dropped on either side, as in `scipy.stats.trim_mean`. A game with more runs has more weight.
     """
     entries = np.sort(np.concatenate(games, axis=-1), axis=-1)
     cut = entries.shape[-1] // 4
@@ -50,12 +46,8 @@ def optimality_gap(games: Sequence[np.ndarray]) -> np.ndarray:
 def performance_profile(games: Sequence[np.ndarray], thresholds: np.ndarray) -> np.ndarray:
     """Computes the share of runs above each threshold, which shows the whole distribution of the scores.
 
-    Args:
-        games: Scores, one array of shape (..., runs) per game; all runs of all games are pooled.
-        thresholds: Shape (thresholds,), in the unit of the scores.
-
-    Returns:
-        Shape (thresholds, ...), between 0 and 1. A score equal to the threshold is not above it.
+    Shape (thresholds, ...), between 0 and 1; all runs of all games are pooled. A score equal to the threshold is not
+    above it.
     """
     entries = np.concatenate(games, axis=-1)
     return np.stack([(entries > threshold).mean(axis=-1) for threshold in thresholds])
@@ -64,13 +56,9 @@ def performance_profile(games: Sequence[np.ndarray], thresholds: np.ndarray) -> 
 def probability_of_improvement(games: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> np.ndarray:
     """Computes the probability that a run of one agent scores more than a run of another, by any amount.
 
-    Args:
-        games: The agent's scores, one array of shape (..., runs) per game.
-        others: The other agent's scores, for the same games in the same order; the numbers of runs may differ.
-
-    Returns:
-        Shape (...): for each game the share of pairs of runs in which the agent scores more, with ties counting half
-        (the Mann-Whitney U statistic divided by the number of pairs), averaged over games.
+    Shape (...): for each game the share of pairs of runs in which the agent scores more, with ties counting half (the
+    Mann-Whitney U statistic divided by the number of pairs), averaged over games. Both have the same games in the same
+    order; the numbers of runs may differ.
     """
     means = []
     for scores, other in zip(games, others, strict=True):
@@ -81,10 +69,6 @@ def probability_of_improvement(games: Sequence[np.ndarray], others: Sequence[np.
 
 def rank_test(scores: np.ndarray, others: np.ndarray) -> float:
     """Tests whether runs of two agents score alike, without assuming a distribution (Mann-Whitney, two-sided).
-
-    Args:
-        scores: The agent's scores, shape (runs,).
-        others: Those of the other agent, shape (other runs,).
 
     Returns:
         The exact p-value; if there are ties and more than 9,999 ways to divide the runs, that of 9,999 random ones. NaN
@@ -103,11 +87,7 @@ def rank_test(scores: np.ndarray, others: np.ndarray) -> float:
 def holm_corrected(p_values: np.ndarray) -> np.ndarray:
     """Corrects p-values for the number of tests, so that no chance result among many passes for a difference.
 
-    Args:
-        p_values: Shape (tests,); NaN where nothing was tested, which does not count.
-
-    Returns:
-        Shape (tests,), at most 1. Source: Holm 1979.
+    Those of nothing that was tested are NaN and do not count. Source: Holm 1979.
     """
     corrected = np.full(len(p_values), np.nan)
     order = np.argsort(p_values)[: np.isfinite(p_values).sum()]  # NaN is last

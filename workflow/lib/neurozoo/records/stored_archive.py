@@ -41,19 +41,13 @@ class StoredArchive:
         return str(first), str(second)
 
     def places(self, measures: np.ndarray) -> np.ndarray:
-        """Returns where levels lie on the grid: int64, shape (levels, 2).
-
-        Args:
-            measures: Shape (levels, 2), finite.
-        """
+        """Returns where levels with these measures lie on the grid: int64, shape (levels, 2)."""
         return places_on_grid(measures, dims=self.dims, ranges=self.ranges)
 
     def grid(self, values: np.ndarray, chosen: np.ndarray | slice = slice(None)) -> np.ndarray:
-        """Returns values of elites on the grid: float64, shape (first measure, second measure), NaN where is none.
+        """Returns values of elites, or of those chosen, on the grid.
 
-        Args:
-            values: Shape (elites,).
-            chosen: bool, shape (elites,): which elites are drawn; default: all.
+        float64, shape (first measure, second measure), NaN where is none.
         """
         grid = np.full(self.dims, np.nan)
         grid.flat[self.cells[chosen]] = values[chosen]
@@ -61,11 +55,7 @@ class StoredArchive:
 
 
 def read_stored_archive(path: str | os.PathLike) -> StoredArchive:
-    """Reads `archive.npz`. A file from a stranger is safe to read.
-
-    Raises:
-        NeurozooError: The file is missing, damaged, or no archive of two measures.
-    """
+    """Reads an `archive.npz` of two measures. A file from a stranger is safe to read."""
     remedy = "Train the run again."
     try:
         arrays = read_npz(path)
@@ -90,18 +80,7 @@ def read_stored_archive(path: str | os.PathLike) -> StoredArchive:
 
 
 def agent_of_run(run_dir: str | os.PathLike, domain: LevelDomain) -> tuple[str, bool]:
-    """Returns the agent that a run sent into its levels, and whether it can still play as it did.
-
-    Args:
-        run_dir: Folder of a run with `config.yaml`.
-        domain: The run's domain.
-
-    Returns:
-        Its name or file; and False if that file is missing or has changed.
-
-    Raises:
-        NeurozooError: `config.yaml` is missing or damaged.
-    """
+    """Returns the agent that a run sent into its levels, and whether its file, if any, is there and unchanged."""
     settings = read_run_settings(Path(run_dir) / "config.yaml")
     agent = str(settings.get("agent", domain.agents[0]))
     if agent in domain.agents:

@@ -81,9 +81,6 @@ def merge_metrics(
         csv: The merged table: one row per report, runs in the order given, every column that any run has.
         parquet: The same table with types.
         labels: What experiments want to be called, by run, such as `ga/frostbite/large/1`; they make a column `label`.
-
-    Raises:
-        NeurozooError: A file is missing or is not a metrics table, or `metrics` is empty.
     """
     headers = [_header(path) for path in metrics]
     if not headers:
@@ -112,11 +109,7 @@ def _run_of(path: str | os.PathLike) -> str:
 
 
 def read_metrics(path: str | os.PathLike) -> pd.DataFrame:
-    """Reads a merged table, or one run's, with the types of the standard columns.
-
-    Raises:
-        NeurozooError: The file is missing or is not a metrics table.
-    """
+    """Reads a merged table, or one run's, with the types of the standard columns."""
     if str(path).endswith(".csv"):
         return _read_csv(path)
     return _read_parquet(path, pd.read_parquet)
@@ -125,11 +118,7 @@ def read_metrics(path: str | os.PathLike) -> pd.DataFrame:
 def read_scores(path: str | os.PathLike) -> pd.DataFrame:
     """Reads the columns of a merged table that scores and figures need, a million rows in 200 MB.
 
-    Returns:
-        The columns of the run, its scores, and what makes it comparable; in a `.parquet`, the latter as categories.
-
-    Raises:
-        NeurozooError: The file is missing or is not a metrics table.
+    Those are the run, its scores, and what makes it comparable; in a `.parquet`, the latter as categories.
     """
     if str(path).endswith(".csv"):
         return _read_csv(path, is_needed=_is_needed)
@@ -137,11 +126,7 @@ def read_scores(path: str | os.PathLike) -> pd.DataFrame:
 
 
 def read_curve(csv: str | os.PathLike) -> pd.DataFrame:
-    """Reads the columns `CURVE` of one run's metrics.
-
-    Raises:
-        NeurozooError: The file is missing or is not a metrics table.
-    """
+    """Reads the columns `CURVE` of one run's metrics."""
     return _read_csv(csv, is_needed=(*IDENTITY, *CURVE).__contains__).reindex(columns=list(CURVE))
 
 
@@ -237,10 +222,7 @@ def final_scores(metrics: pd.DataFrame) -> pd.DataFrame:
     Returns:
         One row per run with the columns of `IDENTITY`, `frames` (when it was measured), `test_score`, `test_episodes`
         (its number of episodes; both are empty if the log does not have them) and what `with_names` and
-        `with_lotteries` add. Runs without any test score are left out.
-
-    Raises:
-        NeurozooError: No run has a test score.
+        `with_lotteries` add. Runs without any test score are left out; some have to have one.
     """
     tested = metrics.dropna(subset=["test_score"]).reset_index(drop=True)
     if tested.empty:
@@ -258,8 +240,7 @@ def final_scores(metrics: pd.DataFrame) -> pd.DataFrame:
 def human_normalised(scores: pd.DataFrame) -> dict[str, np.ndarray]:
     """Puts the scores of different games on one scale: 0 is random play, 1 a professional human.
 
-    Returns:
-        For each game that has a human score, (score - random) / (human - random) of its runs, shape (runs,).
+    For each game that has a human score, (score - random) / (human - random) of its runs, shape (runs,).
     """
     normalised = {}
     for game, group in scores.groupby("game", sort=False):
@@ -331,21 +312,13 @@ def score_table(
 
 
 def extent(scores: pd.DataFrame) -> dict[str, int]:
-    """Returns how much data a score is based on.
-
-    Returns:
-        The number of `runs`, and the smallest `episodes` (NA if any is unknown) and `frames` of a run's last test.
-    """
+    """Returns the number of `runs`, and the smallest `episodes` (NA if any is unknown) and `frames` of their tests."""
     episodes = scores["test_episodes"].min(skipna=False)
     return {"runs": len(scores), "episodes": episodes, "frames": scores["frames"].min()}
 
 
 def read_score_table(csv: str | os.PathLike) -> pd.DataFrame:
-    """Reads a table of `score_table`.
-
-    Raises:
-        NeurozooError: It is missing or damaged.
-    """
+    """Reads a table of `score_table`."""
     if not Path(csv).exists():
         raise NeurozooError(f"{csv} is missing. Make it: snakemake --profile profiles/local")
     scores = read_csv_table(

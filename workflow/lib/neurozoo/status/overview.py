@@ -70,9 +70,6 @@ def read_overview(config_files: Sequence[str | os.PathLike], *, workdir: str | o
     Args:
         config_files: The files of `snakemake --configfile`; a later file replaces values of an earlier one.
         workdir: The folder in which Snakemake was started; relative paths of the configuration start there.
-
-    Raises:
-        NeurozooError: The folder is missing, or a configuration is missing or invalid.
     """
     check_workdir(workdir)
     config: dict = {}

@@ -157,13 +157,7 @@ def _left(widths: dict[str, int], width: int) -> int:
 def show(read: Callable[[], Overview], *, watch: float | None = None, output: TextIO | None = None) -> None:
     """Shows an overview, in colours if the output is a terminal.
 
-    Args:
-        read: Reads the files into an overview.
-        watch: Seconds between two readings, until all runs are done; None reads once.
-        output: Where to write; default: standard output.
-
-    Raises:
-        NeurozooError: `watch` is below 0.1 seconds.
+    With `watch`, at least 0.1 seconds, it reads and shows another one after so long, until all runs are done.
     """
     if watch is not None and not watch >= 0.1:  # nor nan
         raise NeurozooError(f"--watch is {watch} seconds, but should be at least 0.1.")

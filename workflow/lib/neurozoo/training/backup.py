@@ -55,12 +55,8 @@ class TakenOver(NeurozooError):
 class Backup:
     """The backup of one run. Call it from the thread that writes the run's files.
 
-    Args:
-        run_dir: Folder of the run.
-        address: Where it is kept, such as `s3://my-bucket/results/runs/ga/pong/large/1/backup`.
-
-    Raises:
-        NeurozooError: The address is wrong, or boto3 is not installed.
+    `address` says where it is kept, such as `s3://my-bucket/results/runs/ga/pong/large/1/backup`. A NeurozooError says
+    that it is wrong, or that boto3 is not installed.
     """
 
     def __init__(self, run_dir: str | os.PathLike, address: str) -> None:
@@ -129,14 +125,10 @@ class Backup:
             f"{'backup' if is_newer else 'state in this folder'} is the later one; the other is now in {kept}"
         )
 
-    def keep_if_due(self) -> None:
-        """Makes a backup if the last one is old enough. Call it often.
-
-        Raises:
-            NeurozooError: As for `keep`.
-        """
-        if time.monotonic() >= self._next:
-            self.keep()
+    @property
+    def is_due(self) -> bool:
+        """Whether the last one is old enough for the next."""
+        return time.monotonic() >= self._next
 
     def keep(self) -> None:
         """Makes a backup now.
@@ -149,9 +141,7 @@ class Backup:
         try:
             with aws_errors(f"The backup {self.address} cannot be written"):
                 stored = {part[:64]: part for parts in self._index.values() for part in parts}
-                index: Index = {}
-                for name, path in self._files():
-                    index[name] = self._store(path, stored)
+                index = {name: self._store(path, stored) for name, path in self._files()}
                 before = {part for parts in self._index.values() for part in parts}
                 self._replace_index(index)
                 self._index = index
@@ -249,15 +239,7 @@ class Backup:
         return False
 
     def _restore(self, files: Index, *, keeps_state: bool = False) -> Path | None:
-        """Puts the folders of the backup in the place of those here.
-
-        Args:
-            files: What the backup has.
-            keeps_state: Whether the state that is here goes to `superseded/`.
-
-        Returns:
-            Where it is then.
-        """
+        """Puts the folders of the backup in the place of those here; returns where a state is that is kept."""
         with self._fetched(files) as place:
             self._merge_superseded(place)
             kept = _set_aside(self._run_dir, self._run_dir) if keeps_state else None
@@ -308,9 +290,9 @@ class Backup:
             with aws_errors(f"The backup {self.address} cannot be read"):
                 answer = self._client.get_object(Bucket=self._bucket, Key=self._key(f"parts/{part}"))
         except NeurozooError as error:
-            raise (
-                self._damaged(f"a part of {name} is missing") if error_code(error) == "NoSuchKey" else error
-            ) from error
+            if error_code(error) == "NoSuchKey":
+                raise self._damaged(f"a part of {name} is missing") from error
+            raise
         data = answer["Body"].read(PART + 1)
         if hashlib.sha256(data).hexdigest() != part[:64]:
             raise self._damaged(f"a part of {name} has another content")
@@ -327,20 +309,6 @@ class Backup:
     def _delete(self, parts: set[str]) -> None:
         for part in sorted(parts):
             self._client.delete_object(Bucket=self._bucket, Key=self._key(f"parts/{part}"))
-
-
-class NoBackup:
-    """Stands for the backup of a run whose folder outlives its node."""
-
-    def open(self) -> str:
-        """Brings nothing back."""
-        return ""
-
-    def keep_if_due(self) -> None:
-        """Does nothing."""
-
-    def keep(self) -> None:
-        """Does nothing."""
 
 
 def _read_state(data: bytes) -> dict[str, Any] | None:
@@ -377,8 +345,3 @@ def _set_aside(place: Path, run_dir: Path) -> Path:
         if (place / folder).exists():
             move(place / folder, target)
     return kept
-
-
-def backup_of(run_dir: str | os.PathLike, address: str) -> Backup | NoBackup:
-    """Returns the backup of a run at an address; one that does nothing if the address is empty."""
-    return Backup(run_dir, address) if address else NoBackup()

@@ -7,36 +7,21 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Spent:
-    """Seconds of wall time, and of processor time.
+    """Seconds of wall time, and of processor time."""
 
-    Attributes:
-        counted: Time without tests.
-        total: All time.
-        playing: Time in which episodes were played.
-        processor: Processor time of all threads of this process, with tests.
-    """
-
-    counted: float = 0.0
+    counted: float = 0.0  # without tests
     total: float = 0.0
-    playing: float = 0.0
-    processor: float = 0.0
+    playing: float = 0.0  # in which episodes were played
+    processor: float = 0.0  # of all threads of this process, with tests
 
 
 @dataclass
 class Clock:
-    """Adds up seconds.
+    """Adds up seconds: `now` has the current iteration, the others have all finished ones."""
 
-    Attributes:
-        counted: All finished iterations, without tests.
-        total: All finished iterations.
-        processor: Processor time of all finished iterations; None if it is not known: other processes, whose
-            time this one does not see, share the work.
-        now: The current iteration.
-    """
-
-    counted: float = 0.0
+    counted: float = 0.0  # without tests
     total: float = 0.0
-    processor: float | None = 0.0
+    processor: float | None = 0.0  # None if it is not known: other processes, whose time this one does not see, help
     now: Spent = field(default_factory=Spent)
 
     @classmethod

@@ -48,8 +48,7 @@ def make_context(
             `s3://my-bucket/backup`, or "" for nowhere.
 
     Raises:
-        NeurozooError: The algorithm, game, model or a setting is unknown, a value is out of range or does not fit the
-            game, or the core or the noise table is missing.
+        NeurozooError: A name is unknown, a value is out of range or does not fit, or the core or the table is missing.
     """
     spec = get_algorithm(algo)
     for need, given in (("core", core), ("noise", noise)):

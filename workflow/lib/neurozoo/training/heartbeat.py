@@ -1,8 +1,15 @@
-"""The heartbeat file of a run, which tells a run in training from one that was lost.
+"""The heartbeat file of a run, which tells a run in training from one that was lost, and keeps two out of one folder.
 
 `state/process.json` says which process trains the run, since when, and how far it is within a generation. The file's
-modification time is the time of the last heartbeat. The training that wrote the file last owns the run: an earlier one
-that finds another's heartbeat stops. (`ownership` decides when a later one may start.)
+modification time is the time of the last heartbeat.
+
+No file is locked, because many shared file systems have no locks, or lose them with a node. Heartbeats decide instead.
+A later training waits until the earlier one has ended or its heartbeats have stopped; otherwise it refuses to start.
+Then it writes its own heartbeat, by which it owns the run, and only after that it reads the state. One that finds
+another's heartbeat stops before it writes a report or a state (`Heartbeat.check_owner`).
+
+Two limits remain. Until the earlier training stops, both add episodes to the journal; these are the same for both. And
+if a file system shows the other's heartbeat late, the earlier training goes on for that long.
 """
 
 import contextlib
@@ -11,6 +18,7 @@ import os
 import socket
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType, TracebackType
@@ -18,26 +26,25 @@ from types import NoneType, TracebackType
 from neurozoo.compute.interruption import Interrupted
 from neurozoo.errors import NeurozooError
 from neurozoo.files import open_text, parse_json, write_text, written_whole
+from neurozoo.files.times import time_in
 
 FILE = "process.json"
 PERIOD = 10.0  # seconds between two heartbeats
+PATIENCE = 45.0  # seconds in which the earlier training may still end; Slurm gives a job 30 after SIGTERM
+SILENCE = 2.5 * PERIOD  # seconds without a heartbeat after which a training on another host counts as gone
+OLD = 120.0  # seconds after which a heartbeat does not count
+POLL = 0.2  # seconds
 _NUMBERS = ("progress", "progress_per_second", "last_news", "started")
 _OWNER = ("host", "process", "process_started", "started")  # these values together identify one training
 
 
 @dataclass(frozen=True)
 class LastHeartbeat:
-    """The last heartbeat of a training.
+    """The last heartbeat of a training."""
 
-    Attributes:
-        time: When it was written, by the clock of the file system.
-        facts: The content of the file.
-        is_alive: Whether its process still exists; None if that cannot be checked, as on another host.
-    """
-
-    time: float
-    facts: dict
-    is_alive: bool | None
+    time: float  # when it was written, by the clock of the file system
+    facts: dict  # the content of the file
+    is_alive: bool | None  # whether its process still exists; None if that cannot be checked, as on another host
 
     @property
     def ended(self) -> str | None:
@@ -55,11 +62,9 @@ class Heartbeat:
     """Writes the heartbeats by which a training owns its run. Use as a context manager, which notes how it ended.
 
     In the file, `ended` is None during the training, then `finished`, `slice` (the job's time was up), `stopped` or
-    `failed`; `error` is the message of the error that ended it.
-
-    Args:
-        state_folder: The run's `state/`.
-        progress: How much of its budget the run has spent so far, if that is known; see `continue_from`.
+    `failed`; `error` is the message of the error that ended it. `progress` is how much of its budget the run has spent
+    so far, if that is known; see `continue_from`. Its methods raise NeurozooError if another training has taken the run
+    over.
     """
 
     def __init__(self, state_folder: Path, *, progress: int = 0) -> None:
@@ -94,11 +99,7 @@ class Heartbeat:
             self._starting.join()
 
     def continue_from(self, progress: int) -> None:
-        """Says how much of its budget the run has spent so far, once that is known.
-
-        Raises:
-            NeurozooError: Another training has taken the run over.
-        """
+        """Says how much of its budget the run has spent so far, once that is known."""
         self.check_owner()
         self._progress_before = self._progress = progress
         self._write()  # again, if the state of other settings was moved away with the first one
@@ -112,9 +113,6 @@ class Heartbeat:
             phase: The current phase, such as `population`.
             done: Finished episodes (or steps) of the phase.
             total: Episodes (or steps) of the phase.
-
-        Raises:
-            NeurozooError: Another training has taken the run over.
         """
         self._end_start()
         self._progress += progress
@@ -127,11 +125,7 @@ class Heartbeat:
             self._write()
 
     def check_owner(self) -> None:
-        """Ends this training if it no longer owns the run. Call it before writing what only the owner may write.
-
-        Raises:
-            NeurozooError: Another training has taken the run over.
-        """
+        """Ends this training if it no longer owns the run. Call it before writing what only the owner may write."""
         if other := self._other_owner():
             raise NeurozooError(
                 f"This run has been taken over by {other.author}: it began at the same time, or when this training had "
@@ -245,3 +239,33 @@ def process_started(number: int) -> str | None:
         return facts[18] if state not in "ZX" else None
     except (OSError, ValueError, IndexError):
         return None
+
+
+def wait_for_earlier_training(state_folder: Path, *, check: Callable[[], None]) -> None:
+    """Waits until no other process trains this run, and returns at once if none does.
+
+    `check` is called again and again; it raises to end the wait.
+
+    Raises:
+        NeurozooError: Another process keeps training the run.
+    """
+    begin = heard = time.monotonic()
+    before = None
+    while (heartbeat := read_heartbeat(state_folder)) is not None and heartbeat.ended is None:
+        if heartbeat.is_alive is False:
+            return
+        if heartbeat.is_alive and heartbeat.facts["process"] == os.getpid():
+            return  # an earlier training of this process; a full disk kept it from noting its end
+        now = time.monotonic()
+        if heartbeat != before:
+            before, heard = heartbeat, now
+        if heartbeat.is_alive is None and (now - heard > SILENCE or time_in(state_folder) / 1e9 - heartbeat.time > OLD):
+            return
+        if now - begin > PATIENCE:
+            raise NeurozooError(
+                f"This run is being trained by {heartbeat.author}, as {state_folder / 'process.json'} says. Two "
+                "trainings must not write into one folder: wait until it has ended, or end it, then start the same "
+                "command again."
+            )
+        check()
+        time.sleep(POLL)

@@ -13,21 +13,20 @@ from neurozoo.algorithms.session import Report, RunContext, Session
 from neurozoo.algorithms.spec import AlgorithmSpec
 from neurozoo.compute.interruption import Interrupted, Interruption
 from neurozoo.errors import NeurozooError
-from neurozoo.files import write_text
+from neurozoo.files import copy_file, write_text
 from neurozoo.native.image import check_image
 from neurozoo.provenance import provenance
 from neurozoo.records.format import FormatError
 from neurozoo.records.kept_result import drop_kept_result
 from neurozoo.records.run_config import config_of_run, read_run_settings
 from neurozoo.records.run_log import progress_of
-from neurozoo.training.backup import TakenOver, backup_of
+from neurozoo.training.backup import Backup, TakenOver
 from neurozoo.training.clock import Clock
-from neurozoo.training.heartbeat import Heartbeat
+from neurozoo.training.heartbeat import Heartbeat, wait_for_earlier_training
 from neurozoo.training.identity import continues, result_facts, run_facts, state_identity
-from neurozoo.training.ownership import wait_for_earlier_training
 from neurozoo.training.ranks import train_in_ranks
-from neurozoo.training.reporting import RunReporter, Terminal, log_record, publish
-from neurozoo.training.snapshots import SnapshotWriter
+from neurozoo.training.reporting import RunReporter, Terminal, log_record
+from neurozoo.training.snapshots import keep_best
 from neurozoo.training.state import RunState
 from neurozoo.training.tensorboard import EventWriter
 from neurozoo.training.watch import TrainingWatch
@@ -42,10 +41,8 @@ def train(
     the result, `result.json` and `log.jsonl`.
 
     `state/` is always up to date, so the same call continues the run after any interruption. Its results then have the
-    same bytes as those of an uninterrupted run, whatever the number of threads; only times in the logs differ.
-
-    With a backup (`RunContext.backup`), this holds on any node, even after the run's folder is lost: see
-    `neurozoo.training.backup`.
+    same bytes as those of an uninterrupted run, whatever the number of threads; only times in the logs differ. With a
+    backup (`RunContext.backup`), this holds on any node, even after the run's folder is lost: see `training.backup`.
 
     If the settings ask for several processes, this one starts them with MPI (`RunContext.mpi`) and waits for them.
 
@@ -70,11 +67,11 @@ def train(
         train_in_ranks(context, ranks, terminal=terminal, keep_tags=keep_tags, tensorboard=tensorboard)
         return
     tags = tuple(parse_tag(tag) for tag in keep_tags)
-    backup = backup_of(context.run_dir, context.backup)
+    backup = Backup(context.run_dir, context.backup) if context.backup else None
     with Interruption() as interruption:
         _check_folder(context)
         wait_for_earlier_training(context.state_dir, check=interruption.check)
-        brought_back = backup.open()  # only now: it ends a training that still makes backups
+        brought_back = backup.open() if backup else ""  # only now: it ends a training that still makes backups
         context = replace(context, continues=continues(spec, context))
         session = spec.open_session(context)
         wait_for_earlier_training(context.state_dir, check=interruption.check)  # opening may have taken long
@@ -99,7 +96,7 @@ def train(
             finally:
                 reporter.close()
             result.write(context.run_dir, context.identity, result_facts(context))
-            publish(state.log, context.run_dir / "log.jsonl")
+            copy_file(state.log, context.run_dir / "log.jsonl")
             drop_kept_result(context.run_dir)
 
 
@@ -183,14 +180,8 @@ class _Training:
     def __init__(
         self, context: RunContext, session: Session, watch: TrainingWatch, events: EventWriter, tags: Sequence[Tag]
     ) -> None:
+        self._context, self._session, self._watch, self._events, self._tags = context, session, watch, events, tags
         self._unit: Any = context.settings.unit()
-        self._budget = context.settings.budget
-        self._session = session
-        self._watch = watch
-        self._events = events
-        self._snapshots = SnapshotWriter(
-            context, snapshot_period=context.settings.snapshot_period, tags=tags, about=result_facts(context)
-        )
         last = watch.state.last_report() or {}
         # Of the last report, not of the state: a moment that was passed since then still has to be kept.
         progress = progress_of(last)[1] or 0
@@ -205,10 +196,10 @@ class _Training:
         except TakenOver:
             raise
         except NeurozooError:  # a signal, or what a longer run or more memory may mend
-            self._watch.back_up(self._watch.backup.keep)
+            self._watch.back_up()
             raise
         result = self._session.result()
-        self._watch.back_up(self._watch.backup.keep)
+        self._watch.back_up()
         return result
 
     @property
@@ -243,10 +234,10 @@ class _Training:
         watch.state.report(record)
         watch.reporter.report(record, report)
         self._events.report(record, progress=report.progress)
-        left = max(self._budget - report.progress, 0) / max(report.progress, 1) * clock.total
+        left = max(self._context.settings.budget - report.progress, 0) / max(report.progress, 1) * clock.total
         watch.reporter.say_speed(record, clock=clock, progress=report.progress, left=left)
         now = Moment(report.iteration, report.progress, clock.total, report.test_score)
-        self._snapshots.keep(self._session, before=self._moment, now=now)
+        keep_best(self._session, self._context, tags=self._tags, before=self._moment, now=now)
         self._moment, self._steps = now, record.get("TimestepsSoFar")
         self._save()
 

@@ -21,8 +21,7 @@ def train_in_ranks(
     """Starts the processes of a run, and waits for their end. The arguments are those of `train`.
 
     Raises:
-        NeurozooError: A process failed or was lost, or a signal came (`Interrupted`). The state is saved or left as it
-            was.
+        NeurozooError: A process failed or was lost, or a signal came (`Interrupted`).
     """
     patience_of(os.environ)  # a wrong value ends here, before anything is started
     run = {
@@ -55,10 +54,6 @@ def threads_of_rank(threads: int, count: int, environment: Mapping[str, str] = o
 
 
 def follow(context: RunContext) -> None:
-    """Does what rank 0 orders, until the run ends; for all other ranks.
-
-    Raises:
-        NeurozooError: Another rank does not answer, or the environments cannot be made.
-    """
+    """Does what rank 0 orders, until the run ends; for all other ranks."""
     session: Any = get_algorithm(context.algo).open_session(context)
     session.follow()

@@ -2,7 +2,6 @@
 
 import contextlib
 import math
-import os
 import sys
 import time
 from collections.abc import Mapping
@@ -72,7 +71,7 @@ class RunReporter:
         terminal: Terminal,
     ) -> None:
         if kept.exists():
-            publish(kept, shown)
+            copy_file(kept, shown)
         else:
             delete(shown)
         self._files = [open_to_append(path) for path in (kept, shown)]
@@ -108,12 +107,7 @@ class RunReporter:
             self._bar.write(f"{self._title}: {message}", file=self._screen)
 
     def report(self, record: Mapping, report: Report) -> None:
-        """Writes a report as a table in the published layout, then its notes.
-
-        Args:
-            record: As returned by `log_record`.
-            report: The report that it was made from.
-        """
+        """Writes a report, and `log_record` of it, as a table in the published layout, then its notes."""
         shown = {name: report.printed.get(name, record.get(name)) for name in self._fields}
         self._write(format_table(shown, now=datetime.now()))
         for note in report.notes:
@@ -126,14 +120,7 @@ class RunReporter:
             print(f"{self._title}: {share:4.0%}, {summary}", file=self._screen, flush=True)
 
     def say_speed(self, record: Mapping, *, clock: Clock, progress: int, left: float) -> None:
-        """Writes how fast the run is and how long it will still take.
-
-        Args:
-            record: As returned by `log_record`.
-            clock: The run's time.
-            progress: How much of the budget is spent.
-            left: Seconds until the budget is spent.
-        """
+        """Writes how fast the run is and how many seconds are left until its budget is spent."""
         if "TimestepsPerSecondThisIter" in record:
             speed = f"Timesteps Per Second: {record['TimestepsPerSecondThisIter']:.0f}"
         else:
@@ -143,15 +130,9 @@ class RunReporter:
     def progress(
         self, amount: int, *, steps: int, seconds: float, done: int, total: int, unit: str = "episodes"
     ) -> None:
-        """Moves the progress bar, and writes a line every few seconds.
+        """Moves the progress bar by the budget spent since the last call, and writes a line every few seconds.
 
-        Args:
-            amount: Budget spent since the last call.
-            steps: Steps of this phase so far.
-            seconds: Wall time of this phase so far.
-            done: Finished episodes of this phase.
-            total: Episodes of this phase.
-            unit: What `done` and `total` count, if not episodes.
+        The others are about the current phase so far; `unit` is what `done` and `total` count.
         """
         self._bar.update(min(amount, self._bar.total - self._bar.n))
         if time.monotonic() >= self._next_progress:
@@ -187,11 +168,7 @@ def _score(report: Report) -> str:
 def log_record(report: Report, *, unit: Unit, spent: Spent, clock: Clock) -> dict[str, object]:
     """Returns a report as a record of `log.jsonl`: standard fields, the algorithm's fields and published time fields.
 
-    Args:
-        report: The report.
-        unit: What its progress counts.
-        spent: Seconds of this generation or epoch.
-        clock: Seconds of the run, including this generation or epoch.
+    `spent` has the seconds of this generation or epoch, and `clock` those of the run, including them.
     """
     episodes = {"score_episodes": report.score_episodes, "test_episodes": report.test_episodes}
     record: dict[str, Any] = {
@@ -212,8 +189,3 @@ def log_record(report: Report, *, unit: Unit, spent: Spent, clock: Clock) -> dic
         "OverheadThisIter": spent.total - spent.playing,
         **({} if clock.processor is None else {"ProcessorTimeTotal": clock.processor}),
     }
-
-
-def publish(kept: str | os.PathLike, shown: Path) -> None:
-    """Copies a file from `state/` to where users and rules look for it; it appears complete or not at all."""
-    copy_file(kept, shown)

@@ -38,8 +38,7 @@ def resume(
         given: `core`, `noise`, `threads`, `slots`, `mpi` and `distributed`, as for `make_context`.
 
     Raises:
-        NeurozooError: The folder holds no run that can be continued, the budget is spent already, or `train` raises
-            it.
+        NeurozooError: The folder holds no run that can be continued, or the budget is spent already.
     """
     run_dir = Path(run_dir)
     config, has_state = config_of_run(run_dir), (run_dir / "state" / "state.json").exists()
@@ -76,13 +75,6 @@ def resume(
                 "above what is spent."
             )
         settings[unit] = budget
-    context = make_context(
-        algo=algo,
-        game=found["game"],
-        model=found["model"],
-        run=found["run"],
-        settings=settings,
-        run_dir=run_dir,
-        **given,
-    )
+    names = {name: found[name] for name in ("algo", "game", "model", "run")}
+    context = make_context(**names, settings=settings, run_dir=run_dir, **given)
     train(context, terminal=terminal, keep_tags=keep_tags, tensorboard=tensorboard)

@@ -63,9 +63,6 @@ class RunState:
         run_dir: Folder of the run.
         identity: A state is continued only if its identity is the same; plain JSON.
         budget: Total budget of the run. It may grow. If it shrinks to less than what is spent, the run starts anew.
-
-    Raises:
-        NeurozooError: The state is damaged.
     """
 
     def __init__(self, run_dir: str | os.PathLike, *, identity: Mapping, budget: int) -> None:
@@ -139,11 +136,7 @@ class RunState:
         return kept[-1] if kept else saved
 
     def keep_elapsed(self, elapsed: Mapping) -> None:
-        """Writes the seconds so far to the journal: a generation whose episodes it holds has taken time, too.
-
-        Raises:
-            NeurozooError: The disk is full.
-        """
+        """Writes the seconds so far to the journal: a generation whose episodes it holds has taken time, too."""
         self._append_to_journal([dict(elapsed)])
 
     def last_report(self) -> dict | None:
@@ -213,11 +206,7 @@ class RunState:
         return results
 
     def journal(self, generation: int, phase: str, results: Mapping[int, EpisodeResult]) -> None:
-        """Writes finished episodes to the journal; from then on they survive a kill of the process.
-
-        Raises:
-            NeurozooError: The disk is full.
-        """
+        """Writes finished episodes to the journal; from then on they survive a kill of the process."""
         self._append_to_journal(
             [generation, phase, n, r.score, r.sign_score, r.steps, r.frames, *_packed(r.behaviour)]
             for n, r in results.items()
@@ -247,11 +236,7 @@ class RunState:
             raise explained(error, self._journal_path) from error
 
     def report(self, record: Mapping) -> None:
-        """Appends a report to the log, which holds what is new in it; it counts only once `save` has been called.
-
-        Raises:
-            NeurozooError: The disk is full.
-        """
+        """Appends a report to the log, which holds what is new in it; it counts only once `save` has been called."""
         if self._last_report is None:
             self._last_report = read_last_complete(self.log)
         try:
@@ -265,11 +250,7 @@ class RunState:
         self._last_report = record
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Reads the arrays of the saved state; none for a new run.
-
-        Raises:
-            NeurozooError: One is missing or damaged.
-        """
+        """Reads the arrays of the saved state; none for a new run."""
         found = {}
         for name in self.saved["arrays"] if self.saved else ():
             path = self._array_path(name)
@@ -281,23 +262,15 @@ class RunState:
         return found
 
     def save(
-        self,
-        algorithm: Mapping | None,
-        elapsed: Mapping,
-        arrays: Mapping[str, np.ndarray] | None = None,
-        *,
-        progress: int = 0,
+        self, algorithm: Mapping | None, elapsed: Mapping, arrays: Mapping[str, np.ndarray] = {}, *, progress: int = 0
     ) -> None:
-        """Writes the state and empties the journal.
+        """Writes the state and empties the journal. If the disk is full, the previous state is unchanged.
 
         Args:
             algorithm: The session's state; None for a run that has just begun.
             elapsed: The seconds so far, as returned by `Clock.to_state`.
             arrays: The session's arrays.
             progress: How much of the budget is spent.
-
-        Raises:
-            NeurozooError: The disk is full; the previous state is unchanged.
         """
         state: dict[str, Any] = {
             KEY: FORMAT,
@@ -307,12 +280,12 @@ class RunState:
             "elapsed": dict(elapsed),
             "log_bytes": self._log_size(),
             "algorithm": algorithm and dict(algorithm),
-            "arrays": sorted(arrays or ()),
+            "arrays": sorted(arrays),
         }
         before, now = set(self.saved["arrays"] if self.saved else ()), set(state["arrays"])
         if before != now:  # so that none is forgotten after a kill
             self._append_to_journal([{"arrays": sorted(before | now)}])
-        for name, array in (arrays or {}).items():
+        for name, array in arrays.items():
             path = self._array_path(name)
             if not path.exists():
                 # Through a buffer, because NumPy's own error for a full disk does not name the reason.
@@ -357,11 +330,7 @@ def read_state_identity(run_dir: str | os.PathLike) -> dict[str, Any] | None:
 
 
 def read_spent(run_dir: str | os.PathLike) -> int:
-    """Returns how much of its budget the saved state of a run has spent.
-
-    Raises:
-        NeurozooError: There is no state, or a damaged one.
-    """
+    """Returns how much of its budget the saved state of a run has spent; there has to be one."""
     path = Path(run_dir, "state", "state.json")
     remedy = f"Delete {path.parent} to train this run from the start."
     found = read_json(path, remedy)

@@ -13,13 +13,8 @@ from neurozoo.folders import opened_folder, reached
 class EventWriter:
     """Writes the numbers of each report as scalars, by their names in the log, over the progress of the run.
 
-    TensorBoard itself is not needed for this. Look at all runs with `tensorboard --logdir results/runs`.
-
-    Args:
-        folder: Folder of the event files, of which earlier ones stay; None to write nothing.
-
-    Raises:
-        NeurozooError: The folder cannot be written.
+    Earlier event files in the folder stay; without a folder, nothing is written. TensorBoard itself is not needed for
+    this. Look at all runs with `tensorboard --logdir results/runs`.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -40,12 +35,7 @@ class EventWriter:
         )
 
     def report(self, record: Mapping[str, object], *, progress: int) -> None:
-        """Writes a report.
-
-        Args:
-            record: Values by name; those that are no numbers are left out.
-            progress: How much of the budget is spent.
-        """
+        """Writes the values of a report that are numbers."""
         if self._writer is None:
             return
         import tensorflow as tf

@@ -1,13 +1,13 @@
 """Receives the progress, times and finished episodes of a session, and passes them on."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from neurozoo.compute.interruption import Interruption
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult
-from neurozoo.training.backup import Backup, NoBackup, TakenOver
+from neurozoo.training.backup import Backup, TakenOver
 from neurozoo.training.clock import Clock
 from neurozoo.training.heartbeat import Heartbeat
 from neurozoo.training.reporting import RunReporter
@@ -18,15 +18,7 @@ TIME_PERIOD = 2.0  # seconds between two entries of the time in the journal, at 
 
 
 class TrainingWatch:
-    """Passes a session's progress to heartbeat and log, a few times a second. See `neurozoo.algorithms.session.Watch`.
-
-    Attributes:
-        state: The run's `state/`.
-        reporter: Writes the run's text log, and to the terminal.
-        heartbeat: Writes the run's heartbeats.
-        backup: Keeps the run's state on storage that outlives this node.
-        clock: The run's time.
-    """
+    """Passes a session's progress to heartbeat and log, a few times a second. See `algorithms.session.Watch`."""
 
     def __init__(
         self,
@@ -34,14 +26,10 @@ class TrainingWatch:
         reporter: RunReporter,
         heartbeat: Heartbeat,
         interruption: Interruption,
-        backup: Backup | NoBackup,
+        backup: Backup | None,
         clock: Clock,
     ) -> None:
-        self.state = state
-        self.reporter = reporter
-        self.heartbeat = heartbeat
-        self.backup = backup
-        self.clock = clock
+        self.state, self.reporter, self.heartbeat, self.backup, self.clock = state, reporter, heartbeat, backup, clock
         self._interruption = interruption
         self._amount = 0
         self._has_news = False
@@ -81,7 +69,8 @@ class TrainingWatch:
         if time.monotonic() >= self._next or (is_news and done == total):
             self._next = time.monotonic() + PERIOD
             self.flush()
-            self.back_up(self.backup.keep_if_due)
+            if self.backup and self.backup.is_due:
+                self.back_up()
             self._interruption.check()
 
     def flush(self) -> None:
@@ -92,23 +81,18 @@ class TrainingWatch:
         amount, self._amount = self._amount, 0
         has_news, self._has_news = self._has_news, False
         self.heartbeat.beat(progress=amount, has_news=has_news, phase=phase, done=done, total=total)
-        self.reporter.progress(
-            amount,
-            steps=self._phase_steps,
-            seconds=time.monotonic() - self._phase_begin,
-            done=done,
-            total=total,
-            unit=unit,
-        )
+        seconds = time.monotonic() - self._phase_begin
+        self.reporter.progress(amount, steps=self._phase_steps, seconds=seconds, done=done, total=total, unit=unit)
 
-    def back_up(self, keep: Callable[[], None]) -> None:
+    def back_up(self) -> None:
         """Makes a backup. Storage that does not answer ends no training: the log says so, and the next one tries again.
 
         Raises:
             TakenOver: Another training continues the run.
         """
         try:
-            keep()
+            if self.backup:
+                self.backup.keep()
         except TakenOver:
             raise
         except NeurozooError as error:
