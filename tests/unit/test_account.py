@@ -5,7 +5,7 @@ import pwd
 from pathlib import Path
 
 import pytest
-from neurozoo.account import complete_account
+from neurozoo.machine import complete_account
 
 NAMES = ("USER", "HOME", "XDG_CACHE_HOME", "MPLCONFIGDIR")
 VARIABLES = (*NAMES, "LOGNAME", "LNAME", "USERNAME", "XDG_CONFIG_HOME")

@@ -5,8 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from neurozoo.cores import control_groups, cores
-from neurozoo.provenance import physical_cores
+from neurozoo.machine import control_groups, cores, physical_cores
 
 ROOT = Path(__file__).parents[2]
 VERSION_1 = "{top}/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct"
@@ -113,7 +112,7 @@ def test_nothing_else_counts_processors():
     counts = re.compile(r"cpu_count\(|len\(os\.sched_getaffinity|hardware_concurrency")
     folders = (ROOT / name for name in ("workflow", "profiles", "native"))
     files = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".smk", ".cc", ".h")]
-    assert [path.name for path in files if counts.search(path.read_text())] == ["cores.py"]
+    assert [path.name for path in files if counts.search(path.read_text())] == ["machine.py"]
 
 
 def test_snakemake_and_libraries_start_no_more_threads(python):

@@ -1,7 +1,7 @@
 """The whole benchmark, and its report's judgement."""
 
 import pytest
-from neurozoo import provenance
+from neurozoo import machine
 from neurozoo.benchmark import machine_peak, suite
 from neurozoo.errors import NeurozooError
 
@@ -15,11 +15,11 @@ def test_threads_are_doubled_up_to_the_physical_cores(monkeypatch, cores, thread
 def test_two_threads_of_a_core_are_one_physical_core(monkeypatch):
     places = [("0", "0"), ("0", "1"), ("0", "0"), ("0", "1"), ("1", "0")]
     fields = [{"processor": str(n), "physical id": p, "core id": c} for n, (p, c) in enumerate(places)]
-    monkeypatch.setattr(provenance, "_processor_fields", lambda: fields)
-    monkeypatch.setattr(provenance.os, "sched_getaffinity", lambda _: {0, 1, 2, 3, 4})
-    assert provenance.physical_cores() == 3
-    monkeypatch.setattr(provenance.os, "sched_getaffinity", lambda _: {0, 2})
-    assert provenance.physical_cores() == 1
+    monkeypatch.setattr(machine, "_processor_fields", lambda: fields)
+    monkeypatch.setattr(machine.os, "sched_getaffinity", lambda _: {0, 1, 2, 3, 4})
+    assert machine.physical_cores() == 3
+    monkeypatch.setattr(machine.os, "sched_getaffinity", lambda _: {0, 2})
+    assert machine.physical_cores() == 1
 
 
 def test_the_whole_step_is_put_beside_its_parts_and_its_floors():

@@ -11,8 +11,7 @@ if (sys.argv[:1] == ["-m"] and any(word.partition(".")[0] == "neurozoo" for word
 ):
     end_quietly()
 
-from neurozoo.account import complete_account
-from neurozoo.cores import limit_pools
+from neurozoo.machine import complete_account, limit_pools
 
 __version__ = "0.1.0"
 

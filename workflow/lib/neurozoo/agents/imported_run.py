@@ -13,7 +13,7 @@ import yaml
 from neurozoo.agents.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_json, write_text
-from neurozoo.provenance import provenance
+from neurozoo.machine import provenance
 from neurozoo.records.format import FORMAT, KEY
 from neurozoo.records.run_result import write_run_result
 

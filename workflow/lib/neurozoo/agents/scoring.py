@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from neurozoo.agents.playable_agent import PlayableAgent, read_agent
-from neurozoo.cores import cores
 from neurozoo.environments.episode_seeds import draw_seed
 from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.games import action_names, check_game
@@ -23,6 +22,7 @@ from neurozoo.genomes.cshenton import PROTOCOL as CSHENTON_PROTOCOL
 from neurozoo.genomes.cshenton import decode_seeds, game_of_id
 from neurozoo.genomes.genome import Genome, Weights
 from neurozoo.genomes.noise_table import open_noise_table
+from neurozoo.machine import cores
 from neurozoo.randomness import Purpose, generator
 from neurozoo.records.comparability import facts_of
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games

@@ -21,7 +21,7 @@ from neurozoo.benchmark.side_by_side import Side
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.environments.vector import AtariVectorEnvironment
 from neurozoo.files import write_json
-from neurozoo.provenance import machine
+from neurozoo.machine import machine
 
 GAME = "pong"
 # The same number of steps in a rollout and in an update for all.

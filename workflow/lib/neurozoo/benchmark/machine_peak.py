@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TypedDict
 
 from neurozoo.files import read_json
+from neurozoo.machine import provenance
 from neurozoo.native import REBUILD, load_core
-from neurozoo.provenance import provenance
 
 PEAK_SECONDS = 0.5
 _BUILD_FACTS = ("compiler", "march", "tensorflow", "ale", "commit", "sha256")

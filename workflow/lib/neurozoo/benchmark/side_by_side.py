@@ -19,7 +19,7 @@ from neurozoo.benchmark.report import Column, Table
 from neurozoo.environments.game_networks import any_layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.provenance import machine, physical_cores
+from neurozoo.machine import machine, physical_cores
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from neurozoo.benchmark.parts import measure_parts
 from neurozoo.benchmark.speed import make_workload, measure_speed
 from neurozoo.errors import NeurozooError
 from neurozoo.genomes.noise_table import open_noise_table
+from neurozoo.machine import machine, physical_cores
 from neurozoo.native import load_core
-from neurozoo.provenance import machine, physical_cores
 
 NETWORKS = ("large", "small", "recurrent_large")
 

@@ -17,8 +17,8 @@ from neurozoo.book.record import Record, RecordedRun
 from neurozoo.book.reports import REPORTS, SECONDS, Row, reports_of_record, restore_table
 from neurozoo.errors import NeurozooError
 from neurozoo.genomes.genome import KEEPS_BEST_ELITE
+from neurozoo.machine import machine as this_machine
 from neurozoo.plan.planned_runs import PlannedRun, planned_runs
-from neurozoo.provenance import machine as this_machine
 from neurozoo.records.comparability import SETTINGS, facts_of
 from neurozoo.records.run_config import IDENTITY, read_run_settings
 from neurozoo.records.run_log import current_log, parse_log, progress_of, read_last_record

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from neurozoo.cores import cores
 from neurozoo.errors import NeurozooError
 from neurozoo.files.yaml import parse_yaml
 from neurozoo.folders import find
+from neurozoo.machine import cores
 from neurozoo.native import CORE
 from neurozoo.records.run_result import OF_TRAINING
 

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 from neurozoo.cli import arguments as args
-from neurozoo.cores import cores
 from neurozoo.errors import NeurozooError
+from neurozoo.machine import cores
 
 
 def add_commands(commands: args.Commands) -> None:

@@ -14,7 +14,7 @@ from neurozoo.environments.protocols import STEPS_PER_SECOND
 from neurozoo.errors import NeurozooError, needing
 from neurozoo.files import parse_json, write_text
 from neurozoo.files.npz import DAMAGE, NpzReader, read_npz
-from neurozoo.templating import STATIC
+from neurozoo.files.templates import STATIC
 
 _REMEDY = "Make it again: python -m neurozoo compare embed, or the rule embed_states."
 _MAX_PICTURE_BYTES = 9_000_000  # with Plotly's 5 MB and the points, the page stays below 15 MB

@@ -5,8 +5,8 @@ import os
 import shutil
 from pathlib import Path
 
-from neurozoo.cores import control_groups
 from neurozoo.errors import NeurozooError
+from neurozoo.machine import control_groups
 
 # Limit, use, and the part of the use that the kernel can take back, in control groups of version 2 and of version 1.
 _VERSIONS = (

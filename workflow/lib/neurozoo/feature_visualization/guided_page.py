@@ -19,7 +19,7 @@ from neurozoo.feature_visualization.layers import CONVOLUTIONS, check_pictures, 
 from neurozoo.feature_visualization.receptive_fields import ReceptiveField, receptive_field
 from neurozoo.feature_visualization.recordings import open_recording
 from neurozoo.files import write_text
-from neurozoo.templating import environment
+from neurozoo.files.templates import environment
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from PIL import Image
 
 from neurozoo.agents.frozen import RECORD_FILE, open_frozen
 from neurozoo.agents.tags import FINAL
-from neurozoo.cores import cores
 from neurozoo.environments.games import world_of
 from neurozoo.errors import NeurozooError
 from neurozoo.files import open_file
@@ -18,6 +17,7 @@ from neurozoo.gallery.file_titles import BY_FRAME, MOVIES, PICTURES, Titles, tit
 from neurozoo.gallery.manifest import File, MovieFile, Picture
 from neurozoo.gallery.missing import REMAKE, MissingList
 from neurozoo.gallery.video_facts import VideoFacts, crop_picture, find_poster, read_video
+from neurozoo.machine import cores
 from neurozoo.movies.panels import Place
 from neurozoo.movies.scene import places_on
 from neurozoo.movies.video import POSTER

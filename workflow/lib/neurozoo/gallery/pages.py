@@ -20,6 +20,7 @@ from neurozoo.environments.game_titles import game_title
 from neurozoo.errors import NeurozooError
 from neurozoo.figures.style import reservations, si_label
 from neurozoo.files import copy_file, read_json, write_text, written_whole
+from neurozoo.files.templates import STATIC, environment
 from neurozoo.folders import delete, find, guard
 from neurozoo.gallery.explanations import (
     best_run,
@@ -34,7 +35,6 @@ from neurozoo.gallery.media import POSTERS, portable
 from neurozoo.gallery.run_charts import RunCharts
 from neurozoo.gallery.scan import Resampling, comparable, read_manifest
 from neurozoo.records.tables import NO_LABELS
-from neurozoo.templating import STATIC, environment
 from neurozoo.text import number_label
 
 _BESIDE = "../"  # from the folder of the pages to the results

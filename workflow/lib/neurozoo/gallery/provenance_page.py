@@ -10,11 +10,11 @@ import yaml
 
 from neurozoo.errors import NeurozooError
 from neurozoo.files import read_json, write_json, write_text
+from neurozoo.files.templates import environment
 from neurozoo.folders import find
+from neurozoo.machine import machine, provenance
 from neurozoo.native import REBUILD
-from neurozoo.provenance import machine, provenance
 from neurozoo.records.run_config import IDENTITY, read_run_settings
-from neurozoo.templating import environment
 
 PACKAGES = ("ale-py", "gymnasium", "keras", "numpy", "pandas", "snakemake", "tensorflow-cpu", "tensorflow")
 _RUN_FACTS = ("seed", "frames", "neurozoo", "commit", "protocol_record")

@@ -23,8 +23,8 @@ from neurozoo.gallery.file_titles import GRIDS, PAGES, RUN_FILES, TABLES
 from neurozoo.gallery.manifest import Collection, Manifest, Run, Score
 from neurozoo.gallery.media import MediaReader
 from neurozoo.gallery.missing import REMAKE, MissingList
+from neurozoo.machine import provenance
 from neurozoo.plan.products import result_file
-from neurozoo.provenance import provenance
 from neurozoo.records.comparability import (
     LABEL,
     PLAYED,

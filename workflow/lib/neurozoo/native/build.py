@@ -17,11 +17,11 @@ from typing import Any
 from neurozoo.errors import NeurozooError, explained
 from neurozoo.files import copy_file, open_to_append, open_to_write, sha256_of
 from neurozoo.folders import delete, delete_folder, find, make_folder, move
+from neurozoo.machine import provenance
 from neurozoo.native.image import IMAGE, LIBRARIES, put_libraries, take_libraries
 from neurozoo.native.patches import apply_patch
 from neurozoo.native.processor import instructions_of
 from neurozoo.native.sources import SOURCES, hash_sources
-from neurozoo.provenance import provenance
 
 ALE_VERSION = "0.12.1"
 ALE_SHA256 = "c503d574c5983e1063b451201ccb779d935919c0f6bf116fb0f4f8aa4c86d249"

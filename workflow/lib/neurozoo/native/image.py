@@ -7,8 +7,8 @@ from pathlib import Path
 
 from neurozoo.errors import NeurozooError
 from neurozoo.files import read_json, sha256_of, write_json, written_whole
+from neurozoo.machine import current_commit, provenance
 from neurozoo.native.sources import SOURCES, hash_sources
-from neurozoo.provenance import current_commit, provenance
 
 IMAGE = Path("/opt/neurozoo/image")  # the folder that every image of the project has
 FACTS = "image.json"

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from neurozoo.cores import cores
+from neurozoo.machine import cores
 from neurozoo.native.build import ALE_VERSION, build_native, fetch_ale
 from neurozoo.native.image import describe_image
 

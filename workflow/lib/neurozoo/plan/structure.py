@@ -8,6 +8,7 @@ from types import NoneType
 from typing import Any, get_args
 
 from pydantic import ValidationError
+from pydantic.fields import FieldInfo
 
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.environments.games import expand_games
@@ -35,7 +36,8 @@ def check_structure(config: Mapping) -> tuple[dict, list[str]]:
         missing = f"the key 'experiments' is missing. {Config.model_fields['experiments'].description}"
         is_empty = "experiments should have at least 1 entry, but is empty."
         problems.append(is_empty if "experiments" in config else missing)
-    filled = _filled(checked, config) | {"algorithms": _with_all_algorithms(checked, config)}
+    filled = _plain(checked)
+    filled["algorithms"] |= {name: _plain(Choice()) for name in ALGORITHMS if name not in checked.algorithms}
     for experiment in filled["experiments"].values():
         experiment["games"] = expand_games(experiment["games"])
     return filled, problems
@@ -68,36 +70,20 @@ def _schema() -> dict:
     return json_schema(Config)
 
 
-def _with_all_algorithms(config: Config, given: Mapping) -> dict[str, dict]:
-    left_out = [name for name in ALGORITHMS if name not in config.algorithms]
-    return _plain(config.algorithms, given.get("algorithms", {})) | {name: _filled(Choice(), {}) for name in left_out}
+def _plain(value: Any) -> Any:
+    """Returns a value without models, which shares no mapping or list with what the user wrote.
 
-
-def _filled(section: Section, given: Mapping) -> dict[str, Any]:
-    """Returns a section as plain values, in the order of its class.
-
-    The order matters, because Snakemake makes a file again if the text of its parameters has changed: who writes out a
-    default, or changes the order of keys, changes nothing.
+    The keys of a section are in the order of its class, because Snakemake makes a file again if the text of its
+    parameters has changed: who writes out a default, or changes the order of keys, changes nothing.
     """
-    fields = {field.alias or name: (name, field) for name, field in type(section).model_fields.items()}
-    left_out = [
-        key
-        for key, (_, field) in fields.items()
-        if key not in given and not (field.default is ABSENT and NoneType not in get_args(field.annotation))
-    ]
-    return {
-        key: _plain(getattr(section, name), given.get(key))
-        for key, (name, _) in fields.items()
-        if key in given or key in left_out
-    }
-
-
-def _plain(value: Any, given: Any) -> Any:
-    """Returns a value without models, which shares no mapping or list with what the user wrote."""
     if isinstance(value, Section):
-        return _filled(value, given or {})
+        fields = {name: field for name, field in type(value).model_fields.items() if not _is_absent(value, name, field)}
+        return {field.alias or name: _plain(getattr(value, name)) for name, field in fields.items()}
     if isinstance(value, Mapping):
-        return {key: _plain(part, (given or {}).get(key)) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item, None) for item in value]
-    return value
+        return {key: _plain(part) for key, part in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def _is_absent(section: Section, name: str, field: FieldInfo) -> bool:
+    is_given = name in section.model_fields_set
+    return not is_given and field.default is ABSENT and NoneType not in get_args(field.annotation)

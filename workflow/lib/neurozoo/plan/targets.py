@@ -7,6 +7,8 @@ from pathlib import Path
 
 from neurozoo.errors import NeurozooError, nearest
 
+_PATTERN = r"(\{\w+),(?:[^{}]|\{[^{}]*\})*\}"  # of a wildcard: `{run,[1-9]*}` is written as `{run}`
+
 # Files of runs that no rule makes by themselves, and how to get them.
 _BESIDE = {
     r"genome\.json": "Neuroevolution writes it beside checkpoint.npz: ask for that.",
@@ -48,7 +50,7 @@ def _unknown(path: str, products: Collection[str], rules: Collection[str]) -> st
         places = [product for product in products if os.path.basename(product) == name]
         fixed = [place for place in places if "{" not in place]
         near = f"{Path(path).parent / name}"
-        guess = nearest(path, fixed) or (near if near != path else _as_written(places[0]))
+        guess = nearest(path, fixed) or (near if near != path else re.sub(_PATTERN, r"\1}", places[0]))
     hint = f"; did you mean {guess}?" if guess else "."
     is_elsewhere = "/runs/" in path and path.partition("/runs/")[0] not in _folders(products)
     other = " Another folder of results needs the configuration that names it: --configfile." if is_elsewhere else ""
@@ -58,14 +60,3 @@ def _unknown(path: str, products: Collection[str], rules: Collection[str]) -> st
 def _folders(products: Collection[str]) -> set[str]:
     """Returns the folders of results below which runs are made."""
     return {product.partition("/runs/")[0] for product in products if "/runs/" in product}
-
-
-def _as_written(product: str) -> str:
-    """Leaves out the patterns of wildcards: `{run,[1-9]*}` becomes `{run}`."""
-    found, depth, is_pattern = [], 0, False
-    for letter in product:
-        depth += (letter == "{") - (letter == "}")
-        is_pattern = (is_pattern or (letter == "," and depth > 0)) and depth > 0
-        if not is_pattern:
-            found.append(letter)
-    return "".join(found)

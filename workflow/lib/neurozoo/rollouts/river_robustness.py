@@ -22,7 +22,7 @@ from neurozoo.environments.river_world import RiverCrossingWorld
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.files import write_json
 from neurozoo.files.csv import write_csv_rows
-from neurozoo.provenance import provenance
+from neurozoo.machine import provenance
 from neurozoo.text import markdown_table
 
 CAUSES = ("edge", "trap", "water", "age")

@@ -1,9 +1,7 @@
 """The identity of a run: a state is continued only by a run with the same identity."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
 
 from neurozoo.algorithms.session import RunContext
 from neurozoo.algorithms.spec import AlgorithmSpec
@@ -43,7 +41,7 @@ def run_facts(spec: AlgorithmSpec, context: RunContext, identity: Mapping[str, o
         KEY: FORMAT,
         **identity,
         **{name: value for name, value in asdict(settings).items() if name not in identity},
-        **_as_yaml(settings.records(context.game)),
+        **as_saved(settings.records(context.game)),  # with lists in place of tuples, which YAML does not have
     }
 
 
@@ -54,8 +52,3 @@ def result_facts(context: RunContext) -> dict[str, object]:
         "settings_hash": settings_hash(records["settings_record"]),
         "evaluation_record": records["evaluation_record"],
     }
-
-
-def _as_yaml(value: object) -> Any:
-    """Returns a value with lists in place of tuples, which YAML does not have."""
-    return json.loads(json.dumps(value))

@@ -14,8 +14,8 @@ from neurozoo.algorithms.spec import AlgorithmSpec
 from neurozoo.compute.interruption import Interrupted, Interruption
 from neurozoo.errors import NeurozooError
 from neurozoo.files import copy_file, write_text
+from neurozoo.machine import provenance
 from neurozoo.native.image import check_image
-from neurozoo.provenance import provenance
 from neurozoo.records.format import FormatError
 from neurozoo.records.kept_result import drop_kept_result
 from neurozoo.records.run_config import config_of_run, read_run_settings

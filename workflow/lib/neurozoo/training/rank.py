@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from neurozoo.algorithms.registry import get_algorithm
 from neurozoo.compute.interruption import Interrupted
 from neurozoo.compute.mpi import Ranks, patience_of
 from neurozoo.compute.mpi_launch import STOPPED
@@ -16,7 +17,6 @@ from neurozoo.errors import NeurozooError, plain_errors
 from neurozoo.signals import OF_SCHEDULERS, OF_TERMINALS, SIGNALS
 from neurozoo.training.context import make_context
 from neurozoo.training.loop import train
-from neurozoo.training.ranks import follow
 
 
 def run_rank(job: Mapping[str, Any], ranks: Ranks) -> int:
@@ -30,7 +30,8 @@ def run_rank(job: Mapping[str, Any], ranks: Ranks) -> int:
         else:
             for number in (*OF_SCHEDULERS, *OF_TERMINALS):
                 signal.signal(number, signal.SIG_IGN)  # rank 0 says when the run stops
-            follow(context)
+            session: Any = get_algorithm(context.algo).open_session(context)
+            session.follow()  # until the run ends
         return 0
     except Interrupted:
         status = STOPPED  # the others may still wait for the beginning

@@ -5,9 +5,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
 
-from neurozoo.algorithms.registry import get_algorithm
 from neurozoo.algorithms.session import RunContext
 from neurozoo.compute.interruption import Interrupted, Interruption
 from neurozoo.compute.mpi import patience_of
@@ -51,9 +49,3 @@ def threads_of_rank(threads: int, count: int, environment: Mapping[str, str] = o
     """
     is_slurm = "SLURM_JOB_ID" in environment and "SLURM_NTASKS" not in environment
     return threads if is_slurm else max(1, threads // count)
-
-
-def follow(context: RunContext) -> None:
-    """Does what rank 0 orders, until the run ends; for all other ranks."""
-    session: Any = get_algorithm(context.algo).open_session(context)
-    session.follow()

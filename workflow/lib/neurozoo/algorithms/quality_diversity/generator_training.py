@@ -31,7 +31,7 @@ from neurozoo.environments.platformer.simulator import CORE
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_json, written_whole
 from neurozoo.files.npz import DAMAGE, read_npz
-from neurozoo.provenance import provenance
+from neurozoo.machine import provenance
 
 SAVE_SECONDS = 60.0  # between two states
 _REPORT_STEPS = 100
