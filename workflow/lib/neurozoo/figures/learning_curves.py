@@ -73,7 +73,7 @@ def plot_learning_curves(
         over: `frames`, or `hours` of the processor, for which the table needs the column `ProcessorTimeTotal`.
         confidence: Confidence of the ribbon.
         seed: Seed of the bootstrap.
-        references: Curves of other programs, see `records.reference_curves.read_references`. They are grey, appear
+        references: Curves of other programs, see `records.curves.read_references`. They are grey, appear
             only in the panels of games with runs, and count in no median, interval or best score.
         reference_frames: Last frame of the references; None for the last frame of the runs in the same panel.
 

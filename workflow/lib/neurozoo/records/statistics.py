@@ -126,12 +126,7 @@ def bootstrap_intervals(
     Returns:
         (low, high) per statistic, each of shape (...). Runs are drawn with replacement within each game, never across
         games. If a game has fewer than `ENOUGH_RUNS`, its spread is not known and both ends are NaN.
-
-    Raises:
-        ValueError: `replications` or `confidence` is out of range.
     """
-    if replications < 1 or not 0 < confidence < 1:
-        raise ValueError(f"replications {replications} should be positive and confidence {confidence} between 0 and 1")
     if min(game.shape[-1] for game in games) < ENOUGH_RUNS:
         unknown = np.full(games[0].shape[:-1], np.nan)[()]  # a number if there are no leading axes
         return dict.fromkeys(statistics, (unknown, unknown))
