@@ -45,31 +45,14 @@ def test_others_can_repeat_the_entropy_of_a_run():
 
 
 def test_the_purposes_keep_their_published_numbers():
-    assert [(purpose.name, purpose.value) for purpose in Purpose] == [
-        ("OFFSPRING", 0),
-        ("POPULATION_EPISODE", 1),
-        ("VALIDATION_EPISODE", 2),
-        ("TEST_EPISODE", 3),
-        ("ROLLOUT", 4),
-        ("EVALUATION", 5),
-        ("INITIAL_WEIGHTS", 6),
-        ("INITIAL_EPISODE", 7),
-        ("AGENT_EPISODE", 8),
-        ("AGENT_CHOICE", 9),
-        ("ARCHIVE_CHOICE", 10),
-        ("REFERENCE", 11),
-        ("WORLD_EPISODE", 12),
-        ("EXPLORATION", 13),
-        ("MINIBATCH", 14),
-        ("TEST_EXPLORATION", 15),
-        ("WAIT", 16),
-        ("ACTION_NOISE", 20),
-        ("OBSERVATION_STATISTICS", 21),
-        ("EMITTER", 22),
-        ("CANDIDATE", 23),
-        ("LEVEL_EPISODE", 24),
-        ("LEVEL_EPISODE_AGAIN", 25),
-    ]
+    names = (
+        "OFFSPRING POPULATION_EPISODE VALIDATION_EPISODE TEST_EPISODE ROLLOUT EVALUATION INITIAL_WEIGHTS "
+        "INITIAL_EPISODE AGENT_EPISODE AGENT_CHOICE ARCHIVE_CHOICE REFERENCE WORLD_EPISODE EXPLORATION MINIBATCH "
+        "TEST_EXPLORATION WAIT ACTION_NOISE OBSERVATION_STATISTICS EMITTER CANDIDATE LEVEL_EPISODE "
+        "LEVEL_EPISODE_AGAIN"
+    )
+    published = zip(names.split(), (*range(17), *range(20, 26)), strict=True)
+    assert [(purpose.name, purpose.value) for purpose in Purpose] == list(published)
 
 
 def test_a_draw_comes_from_the_seed_sequence_of_its_address():

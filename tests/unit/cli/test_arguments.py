@@ -4,13 +4,10 @@ from pathlib import Path
 import pytest
 from neurozoo.__main__ import main
 from neurozoo.cli.arguments import (
-    add,
     check_outputs,
     check_run_dirs,
-    chosen,
     natural,
     positive,
-    read_overrides,
     read_setting,
     whole,
 )
@@ -32,19 +29,6 @@ def test_a_whole_number_may_have_an_exponent():
 def test_a_setting_is_a_number_or_yaml(text, value):
     setting = read_setting(text)
     assert (type(setting), setting) == (type(value), value)
-
-
-def test_the_last_of_two_values_of_a_setting_counts():
-    parser = argparse.ArgumentParser()
-    add(parser, "set")
-    options = parser.parse_args(["--set", "frames=1e3", "-s", "note=a=b", "-s", "frames=2e3"])
-    assert read_overrides(options) == {"frames": 2000, "note": "a=b"}
-    with pytest.raises(NeurozooError, match=r"--set 'frames' has no value\. Write NAME=VALUE"):
-        read_overrides(parser.parse_args(["--set", "frames"]))
-
-
-def test_options_are_handed_on_under_their_names():
-    assert chosen(argparse.Namespace(seed=1, game="pong", noise=None), "noise", "seed") == {"noise": None, "seed": 1}
 
 
 def test_only_the_folder_of_a_run_is_taken_for_one(tmp_path):

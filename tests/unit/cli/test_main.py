@@ -328,12 +328,8 @@ def test_no_command_writes_over_a_file_of_another_kind(words, tmp_path, capsys):
     ("words", "complaint"),
     [
         (["--loop", "--theme", "light"], "--theme cannot be used with --loop"),
-        (["--loop", "--fps", "30"], "--fps cannot be used with --loop"),
         (["--loop", "--output", "pong.mp4"], "should end in .webp"),
-        (["--loop", "--max-steps", "5"], "--max-steps cannot be used with --loop"),
-        (["--loop", "--no-overlay"], "--no-overlay cannot be used with --loop"),
         (["--game", "--fps", "30"], "--fps cannot be used with --game"),
-        (["--game", "--layout", "classic"], "--layout cannot be used with --game"),
         (["--layer", "fc", "--rows", "720"], "--rows cannot be used with --layer"),
         (["--layout", "classic", "--theme", "dark"], "--theme cannot be used with --layout classic"),
         (["--no-overlay"], "--no-overlay cannot be used with a movie of all layers"),
@@ -419,12 +415,3 @@ def test_ctrl_c_shows_no_traceback():
     process.send_signal(signal.SIGINT)
     assert "Traceback" not in process.communicate(timeout=60)[1]
     assert process.returncode in (0, 130)
-
-
-@pytest.mark.parametrize(("algo", "is_told"), [("ga", False), ("es", True)])
-def test_a_log_beside_the_settings_of_another_run_is_told(tmp_path, capsys, algo, is_told):
-    (tmp_path / "log.jsonl").write_text('{"format": 1, "frames": 4, "score": 1.0, "test_score": 1.0}\n')
-    (tmp_path / "config.yaml").write_text("{format: 1, algo: ga, game: pong, model: small, run: 1, protocol: uber2018}")
-    main(["parse", str(tmp_path / "log.jsonl"), str(tmp_path / "metrics.csv"), "--algo", algo,
-          "--game", "pong", "--model", "small", "--run", "1"])  # fmt: skip
-    assert ("says that the algo is ga, but the table says es" in capsys.readouterr().err) == is_told

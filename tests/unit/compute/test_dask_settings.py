@@ -24,11 +24,6 @@ def test_words_can_be_written_and_read_again(words):
     assert ClusterSettings.of(settings.to_words()) == settings
 
 
-@pytest.mark.parametrize("nothing", [None, "", {}])
-def test_nothing_is_no_cluster(nothing):
-    assert ClusterSettings.of(nothing) is None
-
-
 @pytest.mark.parametrize(
     ("value", "words"),
     [
@@ -63,8 +58,3 @@ def test_invalid_settings_are_refused(value, words):
 def test_an_address_is_accepted_with_keys_and_without_them_only_on_this_machine():
     assert ClusterSettings.of({"cluster": "tls://node7:8786", **FILES}).is_address
     assert ClusterSettings.of("tcp://127.0.0.1:8786").is_address
-
-
-def test_the_number_of_episodes_at_once_is_unknown_for_an_address():
-    assert ClusterSettings.of("local workers=3 threads=4").slots == 12
-    assert ClusterSettings.of("tcp://127.0.0.1:8786").slots == 0

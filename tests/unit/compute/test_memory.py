@@ -50,11 +50,3 @@ def test_what_does_not_fit_is_refused_with_need_and_remedy(monkeypatch):
     assert memory.check_memory(1_000_000_000, purpose="It", remedy="Buy some.") == 1_000_000_000
     with pytest.raises(NeurozooError, match=r"^It needs 1.1 GB of memory, but 1.0 GB are available. Buy some.$"):
         memory.check_memory(1_100_000_000, purpose="It", remedy="Buy some.")
-
-
-def test_bytes_are_worded_in_units_of_a_thousand():
-    assert [memory.gigabytes(count) for count in (7_066_000_000, 70_660_000, 1_000_000)] == [
-        "7.1 GB",
-        "70.7 MB",
-        "1.0 MB",
-    ]

@@ -7,7 +7,7 @@ import neurozoo
 import numpy as np
 import pandas as pd
 import pytest
-from neurozoo.files.csv import begins_formula, write_csv_rows, write_csv_table
+from neurozoo.files.csv import write_csv_rows, write_csv_table
 
 FORMULAS = ["=2+3", "+x", "-x", "@f", "\tx", "\rx", "\nx", "=", "-1, x", "--1", "\uff1d2+3", "\uff20f", "-", "+1-2"]
 NUMBERS = ["-1", "+1", "-1.5e-3", "-1, 1", "-inf"]
@@ -41,11 +41,6 @@ def test_numbers_and_missing_values_are_written_as_pandas_writes_them(tmp_path):
     )
     write_csv_table(tmp_path / "t.csv", table, digits=3, na="nan")
     assert (tmp_path / "t.csv").read_text() == "whole,point,mixed,text\n-1,-0.333,-2,'-x\nnan,nan,nan,nan\n"
-
-
-def test_a_negative_number_begins_like_a_formula_but_words_do_not():
-    assert all(map(begins_formula, [*FORMULAS, *NUMBERS]))
-    assert not any(map(begins_formula, PLAIN))
 
 
 def test_no_other_module_writes_tables():

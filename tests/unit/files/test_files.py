@@ -1,9 +1,8 @@
-import hashlib
 import json
 
 import pytest
 from neurozoo.errors import NeurozooError
-from neurozoo.files import read_json, sha256_of, write_json, write_text, written_whole
+from neurozoo.files import read_json, write_json, write_text, written_whole
 
 
 def names(folder):
@@ -115,13 +114,3 @@ def test_a_file_without_a_json_object_is_refused_with_the_remedy(tmp_path, conte
     with pytest.raises(NeurozooError, match=f"a.json {complaint}.*Do this.") as caught:
         read_json(path, "Do this.")
     assert len(str(caught.value)) < 300 + len(str(path))
-
-
-def test_missing_json_is_refused_with_the_remedy(tmp_path):
-    with pytest.raises(NeurozooError, match=r"a\.json is missing\. Do this"):
-        read_json(tmp_path / "a.json", "Do this.")
-
-
-def test_the_hash_of_a_file_is_that_of_its_bytes(tmp_path):
-    (tmp_path / "a").write_bytes(b"abc" * 1_000_000)
-    assert sha256_of(tmp_path / "a") == hashlib.sha256(b"abc" * 1_000_000).hexdigest()

@@ -43,11 +43,6 @@ def branches() -> list[dict]:
     return SCHEMA["properties"]["experiments"]["additionalProperties"]["allOf"]
 
 
-def test_the_schema_lists_exactly_the_algorithms_that_exist():
-    assert set(SCHEMA["properties"]["algorithms"]["properties"]) == set(ALGORITHMS)
-    assert {algo for part in branches() for algo in part["if"]["properties"]["algo"]["enum"]} == set(ALGORITHMS)
-
-
 def test_the_schema_lists_exactly_what_a_figure_can_look_like():
     look = SCHEMA["properties"]["figures"]["properties"]["learning_curves"]["properties"]
     assert set(look["colour_by"]["enum"]) == set(COLOUR_BY)

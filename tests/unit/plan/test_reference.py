@@ -2,11 +2,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import pytest
-from neurozoo.algorithms.registry import ALGORITHMS
-from neurozoo.environments.protocols import PROTOCOLS
-from neurozoo.networks.catalogue import NETWORKS
-from neurozoo.plan.catalogue_pages import as_yaml, networks_page, protocols_page
-from neurozoo.plan.reference import Entry, entries, pages, presets_page, settings_page
+from neurozoo.plan.reference import Entry, entries, pages
 from neurozoo.validation import Number, Unique, Whole, json_schema
 from pydantic import BaseModel, Field
 
@@ -45,20 +41,3 @@ def test_an_entry_says_what_a_key_can_be():
         Entry("rule", "one of first, last", "`last`", "", "How."),
         Entry("absent", "text", "", "", "Only where it is written."),
     ]
-
-
-def test_values_are_written_as_in_yaml():
-    values = [None, True, [1, None], (5, 31), 250_000, 1000, 0.00025, "env_default", {}]
-    assert [as_yaml(value) for value in values] == [
-        "null", "true", "[1, null]", "[5, 31]", "250_000", "1000", "0.00025", "env_default", "{}",
-    ]  # fmt: skip
-
-
-def test_the_pages_name_everything_that_can_be_chosen():
-    settings, presets = settings_page(), presets_page()
-    for name, spec in ALGORITHMS.items():
-        assert f"`{name}` ({spec.title})" in settings
-        section = presets.split(f"## `{name}`: ")[1].split("\n## ")[0]
-        assert all(f"`{preset}`" in section for preset in spec.presets)
-    assert all(f"\n| `{name}` | " in networks_page() for name in NETWORKS)
-    assert all(f"\n| `{name}` | " in protocols_page() for name in PROTOCOLS)

@@ -93,12 +93,6 @@ def test_settings_that_fit_only_together_are_judged_together():
     )
 
 
-def test_protocols_may_be_swept_because_scores_of_different_protocols_are_never_pooled():
-    config = checked("sweep: {protocol: [uber2018, machado2018]}")
-    names = {"algo": "ga", "game": "pong", "model": "large"}
-    assert [run_settings(config, run=run, **names)["protocol"] for run in (2, 102)] == ["uber2018", "machado2018"]
-
-
 def test_an_experiment_may_share_the_runs_of_a_combination_if_it_has_its_settings():
     other = "other: {algo: ga, games: [pong], models: [large], runs: [102], overrides: {mutation_power: %s}}"
     sweep = "sweep: {mutation_power: [0.002, 0.005]}"

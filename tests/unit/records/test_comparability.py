@@ -26,10 +26,6 @@ def named(*runs, column="variant"):
     return with_names(pd.DataFrame(runs))[column].tolist()
 
 
-def test_a_single_hash_needs_no_name():
-    assert named(run_of(settings_mutation_power="0.5"), run_of(run=2, settings_mutation_power="0.5")) == ["", ""]
-
-
 def test_several_hashes_are_named_by_what_differs_only():
     weak = run_of(settings_mutation_power="0.0005", settings_population_size="100")
     strong = run_of(settings="bb", settings_mutation_power="0.5", settings_population_size="100", game="breakout")
@@ -95,10 +91,10 @@ def test_a_network_that_nobody_edited_leaves_names_and_hashes_as_they_are():
     assert (runs["variant"].tolist(), runs["settings"].tolist()) == (["", "", ""], ["aa", "aa", "aa"])
 
 
-def test_the_networks_description_is_a_fact_of_a_runs_metrics(tmp_path):
+def test_the_networks_description_and_files_that_a_run_started_from_are_facts_of_its_metrics(tmp_path):
     config = tmp_path / "config.yaml"
-    config.write_text(json.dumps({"format": 1, **RUN, "architecture": "1" * 64}))
-    assert read_facts(config) == {"architecture": "1" * 12}
+    config.write_text(json.dumps({"format": 1, **RUN, "architecture": "1" * 64, "agent_sha256": "b" * 64}))
+    assert read_facts(config) == {"architecture": "1" * 12, "settings_agent_sha256": "b" * 12}
 
 
 def test_every_field_of_the_protocol_is_a_fact():
@@ -131,11 +127,6 @@ def test_facts_come_from_the_runs_config_as_far_as_it_has_them(tmp_path, is_impo
     })  # fmt: skip
 
 
-def test_a_config_with_neither_has_no_facts(tmp_path):
-    (tmp_path / "config.yaml").write_text(json.dumps({"format": 1, **RUN}))
-    assert read_facts(tmp_path / "config.yaml") == {}
-
-
 def test_searches_that_start_from_other_files_are_told_apart():
     runs = [
         {**RUN, "settings": "aa", "settings_agent_sha256": "111"},
@@ -147,9 +138,3 @@ def test_searches_that_start_from_other_files_are_told_apart():
     named = with_names(with_starts(pd.DataFrame(runs[:2])))
     assert named["variant"].tolist() == ["agent_sha256 111", "agent_sha256 222"]
     assert with_names(pd.DataFrame(runs[:2]))["variant"].nunique() == 1
-
-
-def test_the_files_that_a_search_started_from_are_facts_of_its_metrics(tmp_path):
-    config = tmp_path / "config.yaml"
-    config.write_text(json.dumps({"format": 1, **RUN, "agent_sha256": "b" * 64}))
-    assert read_facts(config) == {"settings_agent_sha256": "b" * 12}

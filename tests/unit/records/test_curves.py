@@ -1,7 +1,13 @@
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
-from neurozoo.records.curves import best_so_far, common_grid, median_curves, reference_levels
+from neurozoo.errors import NeurozooError
+from neurozoo.records.curves import best_so_far, common_grid, median_curves, read_references, reference_levels
+
+FOLDER = Path(__file__).parents[3] / "config" / "reference" / "simple_dqn"
+GAMES = ("breakout", "pong", "seaquest", "space_invaders")
 
 
 def run_of(frames, scores, *, run=1):
@@ -37,14 +43,6 @@ def test_a_curve_is_the_median_and_its_ribbon_the_interval_of_the_chosen_statist
     assert median_curves(table, interval="none", confidence=0.95, seed=0)["low"].isna().all()
 
 
-def test_a_single_run_has_no_ribbon():
-    assert (
-        median_curves(run_of([0.0, 1.0], [3, 4]), interval="mean", confidence=0.95, seed=0)[["low", "high"]]
-        .isna()
-        .all(axis=None)
-    )
-
-
 def test_the_best_is_the_maximum_over_all_runs_so_far_to_the_end_of_the_longest():
     table = pd.concat([run_of([1.0, 3.0, 5.0], [4, 2, 9]), run_of([2.0, 4.0, 8.0], [6, 5, 1], run=2)])
     best = best_so_far(table)
@@ -70,3 +68,33 @@ def test_a_curve_is_judged_by_random_play_and_by_a_human_who_is_not_too_far_abov
         ["pong", "random", -20.7],
         ["pong", "human", 14.6],
     ]
+
+
+def test_curves_that_come_with_the_repository_say_what_was_published():
+    curves = read_references({"simple_dqn": {game: FOLDER / f"{game}.csv" for game in GAMES}}, phase="test")
+    assert curves.columns.tolist() == ["game", "curve", "frames", "score"]
+    assert curves["curve"].unique().tolist() == ["simple_dqn (test)"]
+    best = curves.loc[curves.groupby("game")["score"].idxmax()].set_index("game")
+    # The best test averages and their epochs, of 250,000 steps after 50,000 random ones.
+    published = {
+        "breakout": (319.84, 77),
+        "pong": (19.82, 141),
+        "seaquest": (2173.3, 178),
+        "space_invaders": (1125.4, 126),
+    }
+    for game, (score, epoch) in published.items():
+        assert best.loc[game, "score"] == pytest.approx(score, abs=0.06)
+        assert best.loc[game, "frames"] == 4 * (50_000 + 250_000 * epoch)
+    assert curves.groupby("game").size().to_dict() == {
+        "breakout": 200, "pong": 200, "seaquest": 199, "space_invaders": 200
+    }  # fmt: skip
+
+
+def test_without_files_there_are_no_curves():
+    assert read_references({}).empty
+    assert read_references({"simple_dqn": {}}).columns.tolist() == ["game", "curve", "frames", "score"]
+
+
+def test_a_missing_file_is_named():
+    with pytest.raises(NeurozooError, match=r"nothing\.csv is missing"):
+        read_references({"simple_dqn": {"pong": "nothing.csv"}})

@@ -41,14 +41,6 @@ def test_a_genome_that_is_not_wanted_is_still_known_to_the_next_report():
     assert [record.get(NAME) for record in read] == [None, None, None, GENOMES[3], None]
 
 
-def test_complete_reports_of_earlier_versions_are_continued():
-    restorer = Restorer()
-    old = {NAME: [5, [7, 0.01]]}
-    new = as_changes({NAME: [5, [7, 0.01], [3, 0.1]]}, old)
-    assert new[NAME] == {"keeps": 2, "adds": [[3, 0.1]]}
-    assert [restorer.restore(dict(record))[NAME] for record in (old, new)] == [[5, [7, 0.01]], [5, [7, 0.01], [3, 0.1]]]
-
-
 def test_a_report_after_one_without_a_genome_is_complete():
     assert as_changes({NAME: [5]}, {"Iteration": 1}) == {NAME: [5]}
     assert as_changes({NAME: [5]}, {NAME: None}) == {NAME: [5]}

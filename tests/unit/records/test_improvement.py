@@ -1,7 +1,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from neurozoo.errors import NeurozooError
 from neurozoo.records.improvement import comparison_table
 
 RUN = {"algo": "ga", "game": "pong", "model": "large", "run": 1, "protocol": "uber2018", "settings": "5e77"}
@@ -160,8 +159,3 @@ def test_networks_are_compared_too_and_unknown_numbers_of_episodes_stay_empty(tm
     assert found["other_model"].tolist() == ["small", "small"]
     assert found["episodes"].tolist() == [30, 30]
     assert found["other_episodes"].isna().all()
-
-
-def test_nothing_tested_is_an_error_with_a_remedy(tmp_path):
-    with pytest.raises(NeurozooError, match="No run has a test_score"):
-        table(tmp_path, run_of(np.nan))

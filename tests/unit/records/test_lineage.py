@@ -83,7 +83,9 @@ def test_one_generation_is_drawn_without_ages(tmp_path):
     assert "Generations between" not in (tmp_path / "lineage.svg").read_text()
 
 
-@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+@pytest.mark.parametrize(
+    "ending", ["png", pytest.param("svg", marks=pytest.mark.long), pytest.param("pdf", marks=pytest.mark.long)]
+)
 def test_the_figure_is_the_same_to_the_byte(tmp_path, lineage, ending):
     (tmp_path / "result.json").write_text(json.dumps({"algo": "ga", "game": "pong", "iteration": 3}))
     for name in ("a", "b"):
@@ -91,13 +93,6 @@ def test_the_figure_is_the_same_to_the_byte(tmp_path, lineage, ending):
     first, second = ((tmp_path / f"{name}.{ending}").read_bytes() for name in ("a", "b"))
     assert first == second
     assert len(first) > 5_000
-
-
-def test_the_first_generation_alone_is_a_figure(tmp_path):
-    write_lineage(write_log(tmp_path / "log.jsonl", [FIRST]), tmp_path / "lineage.parquet")
-    (tmp_path / "result.json").write_text(json.dumps({"iteration": 1}))
-    plot_lineage(tmp_path / "lineage.parquet", [tmp_path / "a.png"], result=tmp_path / "result.json")
-    assert (tmp_path / "a.png").exists()
 
 
 def test_random_search_without_parents_is_a_figure(tmp_path):
@@ -129,8 +124,3 @@ def test_a_file_that_is_not_a_lineage_is_refused(tmp_path):
     pd.DataFrame({"frames": [1]}).to_parquet(path)
     with pytest.raises(NeurozooError, match=r"should have the columns iteration, generation, .*, but has frames\."):
         read_lineage(path)
-
-
-def test_an_unknown_format_is_refused(tmp_path, lineage):
-    with pytest.raises(NeurozooError, match="figure format 'jpg' is unknown"):
-        plot_lineage(tmp_path / "lineage.parquet", [tmp_path / "a.jpg"], result=tmp_path / "result.json")

@@ -38,10 +38,6 @@ def test_numbers_keep_three_significant_digits_and_other_values_their_text(value
     assert row.removeprefix("11/20/2026 09:35:20 AM |  Field   |  ").removesuffix("   |").rstrip() == shown
 
 
-def test_numbers_are_padded_to_eight_characters():
-    assert format_table({"A": 5}, now=NOW).splitlines()[2].endswith("|  A   |  5          |")
-
-
 def test_names_that_are_equal_once_shortened_are_refused():
     with pytest.raises(ValueError, match="differ in their last 30"):
         format_table({"a" * 40: 1, "b" * 4 + "a" * 36: 2}, now=NOW)

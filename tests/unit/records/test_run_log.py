@@ -227,11 +227,6 @@ def test_a_damaged_number_in_a_table_costs_that_cell_only(tmp_path):
     assert [record["frames"] for record in records] == [None, 20, 20]
 
 
-def test_the_genome_becomes_a_column_only_where_it_is_asked_for(tmp_path):
-    rows = parsed(written(tmp_path, report(1)), tmp_path, columns=["TruncatedPopulationEliteSeeds"])
-    assert json.loads(rows[0]["TruncatedPopulationEliteSeeds"]) == [1, [2, 0.002]]
-
-
 def test_frames_of_a_published_log_follow_from_the_protocol(tmp_path):
     identity = IDENTITY | {"game": "river_crossing", "protocol": "river_fixed"}
     frames = []

@@ -137,10 +137,6 @@ def test_a_job_of_an_array_is_named_with_its_task(monkeypatch):
     assert job_of_scheduler() == "9"
 
 
-def test_a_process_that_does_not_exist_has_no_start():
-    assert process_started(2**22 + 1) is None
-
-
 def test_a_training_writes_heartbeats_until_it_is_killed(runner, tmp_path, wait_until):
     process = runner.start(tmp_path)
     state = tmp_path / "state"

@@ -6,6 +6,7 @@ import pytest
 from neurozoo.algorithms.registry import get_algorithm
 from neurozoo.algorithms.session import RunContext
 from neurozoo.algorithms.settings import resolve_settings
+from neurozoo.networks.catalogue import architecture_digest
 from neurozoo.training.identity import continues, run_facts, state_identity
 
 
@@ -41,3 +42,4 @@ def test_a_runs_config_has_all_settings_and_the_format(tmp_path):
     assert facts.items() >= {"format": 1, **context.identity}.items()
     assert set(vars(context.settings)) <= set(facts)
     assert facts["protocol_record"]["name"] == facts["protocol"] == "nature2015"
+    assert facts["architecture"] == architecture_digest("nature", with_start=True)

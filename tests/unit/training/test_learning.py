@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from neurozoo.agents.checkpoint import read_checkpoint
 from neurozoo.algorithms.dqn import learner
-from neurozoo.algorithms.dqn.presets import PRESETS
 from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.compute.interruption import Interrupted
 from neurozoo.training import make_context, train
@@ -127,11 +126,6 @@ def test_a_missing_replay_file_stops_the_run_before_anything_is_lost(runner, set
     assert (tmp_path / "state" / "state.json").read_bytes() == before
     runner.finish(tmp_path, whole_settings=settings | {"keep_replay": False}, **ARGUMENTS)
     assert len(reports(tmp_path)) == 3
-
-
-@pytest.mark.parametrize("preset", PRESETS)
-def test_all_presets_are_settings(preset):
-    assert resolve_settings("dqn", preset=preset).engine == "native"
 
 
 @pytest.mark.long(seconds=12)

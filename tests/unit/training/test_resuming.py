@@ -4,16 +4,7 @@ import pytest
 import yaml
 from neurozoo.errors import NeurozooError
 from neurozoo.training import resume, resuming
-from training_processes import PATIENCE, SETTINGS, assert_same_results, reports
-
-
-@pytest.mark.long(seconds=7)
-def test_a_run_continues_with_its_own_settings_to_a_larger_budget(runner, uninterrupted, tmp_path):
-    runner.finish(tmp_path, settings={"frames": 1500})
-    assert len(reports(tmp_path)) < len(reports(uninterrupted))
-    resume(tmp_path, core=runner.core, noise=runner.noise, budget=SETTINGS["frames"], keep_tags=())
-    assert_same_results(tmp_path, uninterrupted)
-    assert not (tmp_path / "superseded").exists()
+from training_processes import PATIENCE, SETTINGS, reports
 
 
 def test_what_cannot_be_continued_is_refused(runner, uninterrupted, tmp_path):

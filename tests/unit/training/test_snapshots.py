@@ -58,16 +58,6 @@ def test_snapshots_can_be_turned_off_on_again_and_moved_apart_in_the_middle_of_a
     assert_same_results(tmp_path, uninterrupted)
 
 
-def test_snapshots_of_evolution_strategies_hold_weights_without_a_genome(runner, core, small_noise_table, tmp_path):
-    settings = {"population_size": 6, "num_test_episodes": 1, "episode_cutoff_mode": 30, "frames": 2_000}
-    runner.finish(tmp_path, algo="es", whole_settings=settings | {"snapshot_frames": 700})
-    (first, *_) = snapshots(tmp_path)
-    assert first == 700
-    assert read_facts(tmp_path / "snapshots" / "700.npz")["genome"] is None
-    check = freeze_run(tmp_path, core=core, noise=small_noise_table, snapshot=first)
-    assert check["steps"] > 0
-
-
 def test_a_snapshot_is_frozen_and_played_without_the_run_around_it(
     uninterrupted, core, small_noise_table, tmp_path, runner
 ):

@@ -114,19 +114,6 @@ def test_a_run_whose_budget_grew_is_no_longer_done(runner, project, capsys):
     assert "its settings have changed since: mutation_power" in status(project, capsys)[1]["note"]
 
 
-def test_a_finished_run_says_which_settings_have_changed_since(runner, project, capsys):
-    runner.finish(folder(project, 1))
-    assert status(project, capsys)[1]["note"] == ""
-    config = yaml.safe_load((project / "config.yaml").read_text())
-    config["experiments"]["short"]["overrides"] |= {"mutation_power": 0.5, "frames": 3000}
-    config["experiments"]["short"]["overrides"] |= {"seed": 7}
-    (project / "config.yaml").write_text(yaml.safe_dump(config))
-    found = status(project, capsys)[1]
-    assert found["state"] == "done"
-    assert found["note"].startswith("its settings have changed since: ")
-    assert found["note"].endswith(" and 2 more")
-
-
 def test_a_terminal_gets_a_live_table_that_ends_when_all_runs_are_done(runner, project):
     runner.finish(folder(project, 1))
     config = yaml.safe_load((project / "config.yaml").read_text())

@@ -93,30 +93,19 @@ def test_a_run_that_fails_is_not_started_again(runner, tmp_path, again):
     assert not again.exists()
 
 
-def test_a_job_of_slurm_puts_itself_back_into_the_queue(runner, tmp_path):
-    commands = tmp_path / "bin"
-    commands.mkdir()
-    (commands / "scontrol").write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\n')
-    (commands / "scontrol").chmod(0o755)
-    variables = {"SLURM_JOB_ID": "123", "PATH": f"{commands}:{os.environ['PATH']}"}
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_a_job_of_slurm_puts_itself_back_into_the_queue_or_says_why_not(runner, tmp_path, is_refused):
+    (tmp_path / "bin").mkdir()
+    answer = "echo 'slurm_requeue error: Requeue is disabled' >&2; exit 1" if is_refused else ""
+    (tmp_path / "bin" / "scontrol").write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\n{answer}\n')
+    (tmp_path / "bin" / "scontrol").chmod(0o755)
+    variables = {"SLURM_JOB_ID": "123", "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
     process = runner.start_script(tmp_path / "run", settings=ENDLESS, variables=variables)
     wait_for_news(tmp_path / "run", process)
     os.kill(process.pid, signal.SIGUSR1)
     process.join(timeout=PATIENCE)
     assert process.exitcode == 1, runner.said()
     assert (tmp_path / "asked").read_text() == "requeue 123\n"
-
-
-def test_where_the_scheduler_refuses_the_error_says_what_it_said(runner, tmp_path):
-    commands = tmp_path / "bin"
-    commands.mkdir()
-    (commands / "scontrol").write_text("#!/bin/sh\necho 'slurm_requeue error: Requeue is disabled' >&2; exit 1\n")
-    (commands / "scontrol").chmod(0o755)
-    variables = {"SLURM_JOB_ID": "123", "PATH": f"{commands}:{os.environ['PATH']}"}
-    process = runner.start_script(tmp_path / "run", settings=ENDLESS, variables=variables)
-    wait_for_news(tmp_path / "run", process)
-    os.kill(process.pid, signal.SIGUSR1)
-    process.join(timeout=PATIENCE)
-    assert process.exitcode == 1
     assert "the state is saved" in runner.said()
-    assert "The scheduler could not be told to do so: slurm_requeue error: Requeue is disabled" in runner.said()
+    complaint = "The scheduler could not be told to do so: slurm_requeue error: Requeue is disabled"
+    assert (complaint in runner.said()) == is_refused

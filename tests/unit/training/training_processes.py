@@ -193,7 +193,7 @@ CRASHES = {
     "before the checkpoint": lambda: [_writing(results, "write_checkpoint")],
     "between checkpoint and genome": lambda: [_writing(results, "write_json")],
     "between genome and result": lambda: [_writing(results, "write_run_result")],
-    "between result and log": lambda: [_writing(loop, "publish")],
+    "between result and log": lambda: [_writing(loop, "copy_file")],
 }
 
 
