@@ -122,7 +122,8 @@ def test_runs_to_train_are_those_without_a_result_or_with_other_settings(tmp_pat
     assert runs_to_train(config, runs) == [runs[1], runs[2], runs[4]]
 
 
-def test_results_of_other_settings_that_snakemake_does_not_know_are_told(tmp_path):
+def test_results_of_other_settings_that_snakemake_does_not_know_are_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     one = {"algo": "ga", "preset": "uber2018", "games": ["pong"], "models": ["small"], "runs": 3}
     config = check_config({"experiments": {"one": one}, "pathvars": {"results": str(tmp_path)}})
     runs = planned_runs(config)
@@ -132,11 +133,11 @@ def test_results_of_other_settings_that_snakemake_does_not_know_are_told(tmp_pat
         settings = ALGORITHMS["ga"].settings(**run_settings(config, **vars(run)))
         (folder / "config.yaml").write_text(yaml.safe_dump(vars(run) | recorded_of(ALGORITHMS["ga"], settings, "pong")))
         (folder / "checkpoint.npz").touch()
-    assert unseen_changes(config, runs, folder=tmp_path / "snakemake") == ""
+    assert unseen_changes(config, runs) == ""
     for run in runs[1:]:
         changed = tmp_path / "runs" / run.name / "config.yaml"
         changed.write_text(changed.read_text().replace("population_size: 1000", "population_size: 100"))
-    sentence = unseen_changes(config, runs, folder=tmp_path / "snakemake")
+    sentence = unseen_changes(config, runs)
     assert sentence.startswith("2 runs have results of other settings or another network than planned")
     assert "(ga/pong/small/2: population_size was 100, is now 1,000; and 1 more)" in sentence
     assert sentence.endswith(f"--forcerun {tmp_path}/runs/ga/pong/small/2/checkpoint.npz ...")

@@ -71,7 +71,8 @@ def test_the_last_test_counts_where_not_every_report_has_one(tmp_path, run_dir):
 
 
 def test_the_process_of_this_host_is_looked_at(tmp_path, run_dir):
-    with Heartbeat(run_dir / "state", progress=5):
+    with Heartbeat(run_dir / "state") as own:
+        own.continue_from(5)
         assert look(tmp_path).heartbeat.is_alive is True
         heartbeat = json.loads((run_dir / "state" / "process.json").read_text())
         for changes, is_alive in [

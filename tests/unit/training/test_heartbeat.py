@@ -1,5 +1,6 @@
 """Heartbeats, also of real trainings."""
 
+import contextlib
 import json
 import os
 import signal
@@ -26,7 +27,8 @@ def test_a_heartbeat_says_which_process_trains_and_how_far_it_is(tmp_path, monke
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     monkeypatch.setenv("JOB_ID", "77")
     before = time.time()
-    with Heartbeat(tmp_path, progress=1000) as heartbeat:
+    with Heartbeat(tmp_path) as heartbeat:
+        heartbeat.continue_from(1000)
         assert sign_of(tmp_path)["progress"] == 1000
         beat(heartbeat, progress=500, has_news=True, done=2)
         sign = sign_of(tmp_path)
@@ -43,7 +45,7 @@ def test_a_heartbeat_says_which_process_trains_and_how_far_it_is(tmp_path, monke
 def test_heartbeats_are_written_now_and_then_and_count_everything_in_between(tmp_path, monkeypatch):
     clock = [100.0]
     monkeypatch.setattr("neurozoo.training.heartbeat.time.monotonic", lambda: clock[0])
-    with Heartbeat(tmp_path, progress=0) as heartbeat:
+    with Heartbeat(tmp_path) as heartbeat:
         beat(heartbeat, progress=10)
         clock[0] += PERIOD - 0.1
         beat(heartbeat, progress=10)
@@ -55,7 +57,7 @@ def test_heartbeats_are_written_now_and_then_and_count_everything_in_between(tmp
 
 
 def test_the_last_news_follow_a_clock_that_is_set_meanwhile(tmp_path, monkeypatch):
-    with Heartbeat(tmp_path, progress=0) as heartbeat:
+    with Heartbeat(tmp_path) as heartbeat:
         beat(heartbeat, has_news=True)
         now = time.time() + 86400
         monkeypatch.setattr("neurozoo.training.heartbeat.time.time", lambda: now)
@@ -66,7 +68,7 @@ def test_the_last_news_follow_a_clock_that_is_set_meanwhile(tmp_path, monkeypatc
 def test_a_slow_start_writes_heartbeats_until_the_first_beat(tmp_path, monkeypatch, wait_until):
     monkeypatch.setattr("neurozoo.training.heartbeat.PERIOD", 0.02)
     path = tmp_path / "process.json"
-    with Heartbeat(tmp_path, progress=0) as heartbeat:
+    with Heartbeat(tmp_path) as heartbeat:
         for _ in range(2):
             os.utime(path, (1, 1))
             wait_until(lambda: path.stat().st_mtime > 2, what="no sign")
@@ -78,7 +80,7 @@ def test_a_slow_start_writes_heartbeats_until_the_first_beat(tmp_path, monkeypat
 
 def test_a_slow_start_leaves_a_run_to_the_training_that_took_it_over(tmp_path, monkeypatch):
     path = tmp_path / "process.json"
-    with Heartbeat(tmp_path, progress=0) as heartbeat:
+    with Heartbeat(tmp_path) as heartbeat:
         path.write_text(json.dumps(sign_of(tmp_path) | {"host": "elsewhere"}))
         taken = path.read_text()
         waits = iter([False, False, True])
@@ -99,7 +101,7 @@ def test_a_slow_start_leaves_a_run_to_the_training_that_took_it_over(tmp_path, m
     ],
 )
 def test_the_last_heartbeat_says_how_the_training_ended(tmp_path, error, ended):
-    with pytest.raises(NeurozooError), Heartbeat(tmp_path, progress=0):
+    with pytest.raises(NeurozooError), Heartbeat(tmp_path):
         raise error
     assert (sign_of(tmp_path)["ended"], sign_of(tmp_path)["error"]) == (ended, str(error))
 
@@ -112,7 +114,8 @@ def test_the_last_heartbeat_says_how_the_training_ended(tmp_path, error, ended):
     ],
 )
 def test_a_stop_that_was_passed_on_is_called_after_its_cause(tmp_path, error, ended):
-    with pytest.raises(NeurozooError), Heartbeat(tmp_path, progress=7):
+    with contextlib.suppress(NeurozooError), Heartbeat(tmp_path) as heartbeat:
+        heartbeat.continue_from(7)
         raise error
     correct_end(tmp_path, Interrupted("Stopped by SIGHUP."))
     assert (sign_of(tmp_path)["ended"], sign_of(tmp_path)["progress"]) == (ended, 7)
@@ -120,7 +123,7 @@ def test_a_stop_that_was_passed_on_is_called_after_its_cause(tmp_path, error, en
 
 def test_a_folder_that_cannot_be_written_to_does_not_end_a_training(tmp_path):
     (tmp_path / "state").write_text("a file in the place of the folder")
-    with Heartbeat(tmp_path / "state", progress=0) as heartbeat:
+    with Heartbeat(tmp_path / "state") as heartbeat:
         beat(heartbeat)
 
 

@@ -54,7 +54,7 @@ def test_a_run_that_no_process_trains_may_begin_at_once(tmp_path, seconds):
     (tmp_path / "process.json").write_text("{damaged")
     wait_for_earlier_training(tmp_path, check=nothing)
     (tmp_path / "process.json").unlink()
-    with Heartbeat(tmp_path, progress=0):
+    with Heartbeat(tmp_path):
         pass
     wait_for_earlier_training(tmp_path, check=nothing)
     assert seconds() == 0
@@ -62,7 +62,7 @@ def test_a_run_that_no_process_trains_may_begin_at_once(tmp_path, seconds):
 
 def test_a_run_that_a_living_process_trains_is_refused_with_its_name_and_what_to_do(tmp_path, seconds, monkeypatch):
     monkeypatch.setenv("SLURM_JOB_ID", "77")
-    with Heartbeat(tmp_path, progress=0):
+    with Heartbeat(tmp_path):
         let_another_process_train(tmp_path)
         with pytest.raises(NeurozooError) as refusal:
             wait_for_earlier_training(tmp_path, check=nothing)
@@ -73,7 +73,7 @@ def test_a_run_that_a_living_process_trains_is_refused_with_its_name_and_what_to
 
 
 def test_an_earlier_training_of_the_same_process_has_ended_whatever_its_heartbeat_says(tmp_path, seconds):
-    with Heartbeat(tmp_path, progress=0):  # as after a full disk
+    with Heartbeat(tmp_path):  # as after a full disk
         wait_for_earlier_training(tmp_path, check=nothing)
     assert seconds() == 0
 
@@ -83,21 +83,21 @@ def test_a_training_waits_for_an_earlier_one_that_ends_meanwhile(tmp_path, secon
         if seconds() > 30:
             change_heartbeat(tmp_path, ended="stopped")
 
-    with Heartbeat(tmp_path, progress=0):
+    with Heartbeat(tmp_path):
         let_another_process_train(tmp_path)
         wait_for_earlier_training(tmp_path, check=check)
         assert seconds() == pytest.approx(30, abs=2 * POLL)
 
 
 def test_a_training_on_another_host_counts_as_gone_when_it_is_silent(tmp_path, seconds):
-    with Heartbeat(tmp_path, progress=0):
+    with Heartbeat(tmp_path):
         change_heartbeat(tmp_path, host="elsewhere")
         wait_for_earlier_training(tmp_path, check=nothing)
         assert seconds() == pytest.approx(SILENCE, abs=2 * POLL)
 
 
 def test_a_training_does_not_wait_for_an_old_heartbeat_of_another_host(tmp_path, seconds):
-    with Heartbeat(tmp_path, progress=0):
+    with Heartbeat(tmp_path):
         change_heartbeat(tmp_path, host="elsewhere")
         os.utime(tmp_path / "process.json", (time.time() - 121, time.time() - 121))
         wait_for_earlier_training(tmp_path, check=nothing)
@@ -105,7 +105,7 @@ def test_a_training_does_not_wait_for_an_old_heartbeat_of_another_host(tmp_path,
 
 
 def test_clocks_of_hosts_do_not_count_but_that_of_the_files(tmp_path, seconds, monkeypatch):
-    with Heartbeat(tmp_path, progress=0):
+    with Heartbeat(tmp_path):
         change_heartbeat(tmp_path, host="elsewhere")
         slow = time.time() + 1000
         monkeypatch.setattr(heartbeat.time, "time", lambda: slow, raising=False)
@@ -114,7 +114,7 @@ def test_clocks_of_hosts_do_not_count_but_that_of_the_files(tmp_path, seconds, m
 
 
 def test_a_process_of_another_container_of_this_name_may_be_alive(tmp_path, seconds):
-    with Heartbeat(tmp_path, progress=0):
+    with Heartbeat(tmp_path):
         change_heartbeat(tmp_path, processes="another", process=2**22 + 1)
         assert read_heartbeat(tmp_path).is_alive is None
         wait_for_earlier_training(tmp_path, check=nothing)
@@ -125,7 +125,7 @@ def test_a_training_on_another_host_that_gives_heartbeats_keeps_its_run(tmp_path
     def give_heartbeat():
         change_heartbeat(tmp_path, host="elsewhere", process=5, progress=int(100 * seconds()))
 
-    with Heartbeat(tmp_path, progress=0):
+    with Heartbeat(tmp_path):
         give_heartbeat()
         with pytest.raises(NeurozooError, match="trained by process 5 on elsewhere"):
             wait_for_earlier_training(tmp_path, check=give_heartbeat)
@@ -135,7 +135,7 @@ def test_a_signal_ends_the_wait(tmp_path):
     def check():
         raise InterruptedError
 
-    with Heartbeat(tmp_path, progress=0):
+    with Heartbeat(tmp_path):
         let_another_process_train(tmp_path)
         with pytest.raises(InterruptedError):
             wait_for_earlier_training(tmp_path, check=check)
@@ -162,9 +162,10 @@ def test_a_dead_process_that_its_parent_has_not_reaped_does_not_train(tmp_path, 
 
 
 def test_a_training_that_lost_its_run_stops_and_leaves_the_heartbeat_of_the_new_owner(tmp_path):
-    with Heartbeat(tmp_path, progress=0) as first:
+    with Heartbeat(tmp_path) as first:
         first.check_owner()
-        with Heartbeat(tmp_path, progress=7) as second:
+        with Heartbeat(tmp_path) as second:
+            second.continue_from(7)
             second.check_owner()
             with pytest.raises(NeurozooError, match=f"taken over by process {os.getpid()} on "):
                 first.check_owner()

@@ -43,17 +43,12 @@ def guard(*paths: str | os.PathLike) -> None:
             _beside.add(os.path.dirname(place))
 
 
-def root_of(path: str | os.PathLike) -> str | None:
-    """Returns the absolute path of the folder below which links are refused on the way to `path`.
-
-    It is the results folder of a run, or the innermost guarded folder, whichever is further out; None if there is none,
-    or if the user has named `path` itself.
-    """
-    return _placed(path)[1]
-
-
 def _placed(path: str | os.PathLike) -> tuple[str, str | None]:
-    """Returns the absolute path of a file or folder, and `root_of` it."""
+    """Returns the absolute path of a file or folder, and of the folder below which links are refused on the way to it.
+
+    That is the results folder of a run, or the innermost guarded folder, whichever is further out; None if there is
+    none, or if the user has named `path` itself.
+    """
     path = os.fspath(path)
     place = _absolute(path)
     match = _RUN.fullmatch(path) if "runs/" in path else None

@@ -109,11 +109,8 @@ def explain(error: ValidationError, schema: Mapping, *, place: Sequence[str | in
     """Words everything that is wrong with a value, one sentence each: what is wrong, what is allowed, what to do.
 
     Sentences begin with a place such as `experiments.demo.games[1]`; each comes once, in the order of the places.
-
-    Args:
-        error: What pydantic found.
-        schema: The JSON schema of what was validated, see `json_schema`.
-        place: Where the value stands, such as ("experiments", "demo").
+    `schema` is that of what was validated, see `json_schema`, and `place` is where the value stands, such as
+    ("experiments", "demo").
     """
     said: set[str] = set()
     for detail in sorted(error.errors(include_url=False), key=lambda detail: [str(part) for part in detail["loc"]]):

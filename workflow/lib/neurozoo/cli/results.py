@@ -74,13 +74,9 @@ def _show(options):
 
     print(describe_results(options.results))
     page = (options.results / "site" / "index.html").resolve()
-    if options.open and page.exists() and has_desktop():
+    has_desktop = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    if options.open and page.exists() and has_desktop:
         webbrowser.open(page.as_uri())
-
-
-def has_desktop() -> bool:
-    """Returns whether a browser window could be seen."""
-    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def _check_core(options):

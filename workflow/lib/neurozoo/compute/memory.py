@@ -16,13 +16,10 @@ _VERSIONS = (
 
 
 def check_memory(needed: int, folder: str | os.PathLike | None = None, *, purpose: str, remedy: str) -> int:
-    """Raises an error if there is too little memory or disk space, and returns how many bytes there are.
+    """Raises an error if fewer than `needed` bytes are free, and returns how many are.
 
-    Args:
-        needed: Number of bytes to allocate.
-        folder: Folder on the disk, which need not exist yet; None for main memory.
-        purpose: What needs the bytes, such as "The replay memory".
-        remedy: A sentence that tells the user what to do.
+    They are free on the disk of `folder`, which need not exist yet, or in main memory. `purpose` says what needs them,
+    such as "The replay memory", and `remedy` is a sentence that tells the user what to do.
     """
     available = available_memory() if folder is None else available_disk(folder)
     if needed > available:

@@ -103,7 +103,7 @@ class Ranks:
         communicator = self._world.Split(0 if self.index in members else self._mpi.UNDEFINED, self.index)
         return Group(self, communicator, members) if self.index in members else None
 
-    def abort(self, status: int = 1) -> None:
+    def abort(self, status: int) -> None:
         """Ends all ranks at once, wherever they are; the job then has this exit status."""
         self._world.Abort(status)
 

@@ -105,13 +105,10 @@ def launcher_environment(
 
 
 def run_ranks(command: Sequence[str], *, count: int, check: Callable[[], None]) -> None:
-    """Runs a command that starts several processes, to its end.
+    """Runs a command that starts `count` processes (`mpi_command` and the program), to its end.
 
-    Args:
-        command: As returned by `mpi_command`, and the program.
-        count: Number of processes.
-        check: Called several times a second; may raise `Interrupted`. The processes then get SIGUSR1, and have time to
-            save their state.
+    `check` is called several times a second and may raise `Interrupted`. The processes then get SIGUSR1, and have time
+    to save their state.
 
     Raises:
         Interrupted: What `check` raised, or the processes were asked to stop by others.

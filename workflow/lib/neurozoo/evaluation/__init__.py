@@ -119,18 +119,9 @@ def make_evaluator(
 ) -> Evaluator:
     """Makes the evaluator of a game. What the core does not play gets a slow one in Python.
 
-    Args:
-        game: Game id.
-        layout: The network.
-        protocol: How episodes are played.
-        core: The native core.
-        noise: The noise table.
-        threads: Number of episodes at once; for the batched engine, number of threads that step environments.
-        behaviour: How results describe their episodes: `none`, `ram` or `final_position`.
-        engine: `native` or `batched`.
-        slots: Number of episodes that the batched engine plays at once, even.
-        cluster: Dask cluster whose workers play instead of this process. The results are the same.
-        cluster_dir: Folder for the cluster's keys and logs.
+    Results describe their episodes by the `behaviour` `none`, `ram` or `final_position`. The engine `native` plays one
+    episode per thread, and `batched` an even number of `slots` at once, whose environments the threads step. With a
+    `cluster`, Dask workers play instead of this process, with the same results; `cluster_dir` is for its keys and logs.
     """
     check_engine(game, protocol, engine)
     if engine == "batched" and layout.network.is_modular:

@@ -142,17 +142,14 @@ class DaskTasks:
 
 
 def task_size(unsent: int, *, slots: int, seconds: float, threads: int = 1) -> int:
-    """Returns the number of pieces of the next task.
+    """Returns how many of the `unsent` pieces the next task has.
 
     Tasks should be long enough to be efficient. Towards the end they get shorter, down to one piece, so that all
     workers finish at about the same time. If there are more slots than the scheduler can feed with such tasks, tasks
     are so long that handing out the rest takes as long as playing one of them.
 
-    Args:
-        unsent: Number of pieces that are not in a task yet, at least 1.
-        slots: Number of tasks that the cluster works on at once.
-        seconds: Average length of a piece; infinite if unknown.
-        threads: Pieces of a task that a worker plays at once.
+    A piece takes `seconds` on average, infinite if unknown. The cluster works on `slots` tasks at once, and a worker
+    plays `threads` pieces of a task at once.
     """
     seconds = max(seconds, 1e-9)
     length = max(TASK_SECONDS, slots / MOST_TASKS_PER_SECOND)

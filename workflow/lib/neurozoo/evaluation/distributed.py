@@ -25,13 +25,7 @@ class DistributedEvaluator(Evaluator):
     if they have none, as weights. Every episode has its own seed, so results do not depend on the worker: another
     worker repeats the tasks of a lost one.
 
-    Args:
-        make: Makes an evaluator on a worker: `make(threads=...)`. It is pickled.
-        settings: Settings of the cluster.
-        folder: Folder for keys and the workers' logs, which nothing else uses.
-
-    Attributes:
-        announcement: One line about the cluster.
+    `make(threads=...)`, which is pickled, makes an evaluator on a worker. `folder` is for keys and logs only.
     """
 
     def __init__(self, make: Callable[..., Evaluator], *, settings: ClusterSettings, folder: str | os.PathLike) -> None:

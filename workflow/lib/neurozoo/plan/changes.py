@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -85,7 +84,7 @@ def outlook(config: Mapping, run_dir: Path, **run: Any) -> str:
     return f"goes on ({in_words(changes)})"
 
 
-def unseen_changes(config: Mapping, runs: Iterable[PlannedRun], *, folder: str | os.PathLike = ".snakemake") -> str:
+def unseen_changes(config: Mapping, runs: Iterable[PlannedRun]) -> str:
     """Says which results are of other settings than planned, where Snakemake cannot see it; nothing if there are none.
 
     It does not know results that were copied here, or made by `python -m neurozoo train`, nor what the catalogue of
@@ -99,7 +98,7 @@ def unseen_changes(config: Mapping, runs: Iterable[PlannedRun], *, folder: str |
         with contextlib.suppress(NeurozooError):  # a damaged file, about which others complain
             file = config_of_run(result.parent)
             changes = changed_network(read_architecture(file), run.model)
-            if not record_of(result, folder):
+            if not record_of(result):
                 changes += changed_settings(config, read_run_settings(file), **asdict(run))
             if changes:
                 found[result] = f"{run.name}: {in_words(changes)}"

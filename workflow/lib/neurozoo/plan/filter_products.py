@@ -23,12 +23,9 @@ def product_files(
 ) -> list[str]:
     """Lists the pictures that have a meaning for a network, such as `filters/weights_conv1.png`.
 
-    Args:
-        network: The architecture. Of Keras networks, convolutions and residual sections have pictures: what follows
-            them also depends on earlier actions.
-        shape: Shape of its observations. Vectors have no pictures, and single frames no temporal lean.
-        products: Names of `PRODUCTS`.
-        layers: Names of layers; empty for all.
+    Of Keras networks, convolutions and residual sections have pictures: what follows them also depends on earlier
+    actions. Observations that are vectors have none, and single frames no temporal lean. `products` are names of
+    `PRODUCTS`; no `layers` stand for all.
     """
     files = []
     is_chain = isinstance(network, Network)

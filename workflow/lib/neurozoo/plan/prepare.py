@@ -78,13 +78,10 @@ def put_before_installed(library: Path) -> None:
 
 
 def prepare(workflow: Any, config: dict, *, get_parser: Callable[[], Any], notify: Callable[[str], object]) -> "Plan":
-    """Checks what the user wrote before Snakemake reads any rule, and fills in defaults.
+    """Checks what the user wrote before Snakemake reads any rule, and fills in defaults in `config`.
 
-    Args:
-        workflow: Snakemake's.
-        config: What the user wrote; becomes what `check_config` returns.
-        get_parser: Makes the parser of Snakemake's command line.
-        notify: Gets sentences for the user that are no reason to stop.
+    `get_parser` makes the parser of Snakemake's command line. `notify` gets sentences for the user that are no reason
+    to stop.
 
     Raises:
         SystemExit: There is a mistake; after a sentence, around which Snakemake would put tracebacks.

@@ -11,14 +11,14 @@ from neurozoo.files import read_json
 _NAME_MAX = 255  # bytes of a file's name, used if the file system does not report its limit
 
 
-def record_of(file: str | os.PathLike, folder: str | os.PathLike = ".snakemake") -> dict[str, Any]:
+def record_of(file: str | os.PathLike) -> dict[str, Any]:
     """Returns what Snakemake has recorded of how it made a file, with which it compares settings; {} without a record.
 
     `endtime` is the time of the file when it was made; `input_checksums` has the inputs that are compared by content.
     The path is as rules have it, relative to where Snakemake is started or absolute.
     """
     try:
-        return read_json(record_path(Path(folder, "metadata"), file), "Delete it.")
+        return read_json(record_path(Path(".snakemake", "metadata"), file), "Delete it.")
     except NeurozooError:
         return {}
 

@@ -26,11 +26,8 @@ def write_run_result(
 ) -> dict[str, object]:
     """Writes `result.json`, and returns what was written.
 
-    Args:
-        run_dir: Folder of the run.
-        kind: `network` or `archive`.
-        facts: Names, scores and protocol; plain JSON.
-        files: Names of the files in the folder that hold the result.
+    `kind` is `network` or `archive`, and `facts` (plain JSON) are names, scores and protocol. `files` of the folder
+    hold the result.
     """
     run_dir = Path(run_dir)
     hashes = {}

@@ -42,9 +42,8 @@ _WALL_TIMES = ("wall_time", "TimeElapsedTotal")  # the first of these that a rec
 def read_statistics(path: str | os.PathLike) -> pd.DataFrame:
     """Reads the phases of a run of ours or of simple_dqn.
 
-    Args:
-        path: A CSV of simple_dqn or ours, a `log.jsonl` of ours, or a run's folder with one (in `state/` while the run
-            is in progress).
+    `path` is a CSV of simple_dqn or ours, a `log.jsonl` of ours, or a run's folder with one (in `state/` while the run
+    is in progress).
 
     Returns:
         A row for each phase of each epoch, with `COLUMNS` and `ADDITIONS`; values that the file lacks are NaN.
@@ -88,9 +87,7 @@ def write_statistics(log: str | os.PathLike, csv: str | os.PathLike, *, seed: in
 def read_reference(csv: str | os.PathLike, *, phase: str = "train") -> pd.DataFrame:
     """Reads a learning curve from a CSV of simple_dqn, in the columns of our own curves.
 
-    Args:
-        csv: The file.
-        phase: `test`, or `train`, whose scores are of the exploring policy.
+    The `phase` is `test`, or `train`, whose scores are of the exploring policy.
 
     Returns:
         `frames`, counted over the random and all training phases so far, and `score`, the mean over the games of the

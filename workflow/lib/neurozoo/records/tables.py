@@ -260,21 +260,15 @@ def score_table(
 ) -> None:
     """Writes the scores of each algorithm, with bootstrap intervals.
 
-    Args:
-        metrics: The merged table.
-        csv: The table to write. Only runs with equal settings that were played in the same way are pooled; `variant`
-            names the settings where there are several, and `played` the way, see `comparability.with_names`. Per
-            algorithm, network, settings and way it has one row for each game, and one with the game `all` over those
-            games that have a human score: `runs` counts runs, `episodes` is the smallest number of test episodes of a
-            run (empty if unknown), `frames` the smallest number of frames after which a run had its last test,
-            `run_scores` the runs and their test scores, such as `1:7.5 2:9`, `lottery` whether chance decides whole
-            games (see `records.lotteries`), `score_...` are game points, `human_normalised_...` are (score - random) /
-            (human - random). `..._low` and `..._high` are bootstrap intervals, empty where a game has fewer than five
-            runs. `settings` is the hash of the settings. The last columns are the facts of how the episodes were
-            played. Both are `unknown` for logs of the published codes.
-        replications: Bootstrap resamples.
-        confidence: Confidence level of the intervals.
-        seed: Seed of the bootstrap.
+    Only runs with equal settings that were played in the same way are pooled; `variant` names the settings where there
+    are several, and `played` the way, see `comparability.with_names`. Per algorithm, network, settings and way the
+    table has one row for each game, and one with the game `all` over those games that have a human score: `runs` counts
+    runs, `episodes` is the smallest number of test episodes of a run (empty if unknown), `frames` the smallest number
+    of frames after which a run had its last test, `run_scores` the runs and their test scores, such as `1:7.5 2:9`,
+    `lottery` whether chance decides whole games (see `records.lotteries`), `score_...` are game points,
+    `human_normalised_...` are (score - random) / (human - random). `..._low` and `..._high` are bootstrap intervals,
+    empty where a game has fewer than five runs. `settings` is the hash of the settings. The last columns are the facts
+    of how the episodes were played. Both are `unknown` for logs of the published codes.
 
     Raises:
         NeurozooError: No run has a test score.

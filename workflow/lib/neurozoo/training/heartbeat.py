@@ -67,11 +67,11 @@ class Heartbeat:
     over.
     """
 
-    def __init__(self, state_folder: Path, *, progress: int = 0) -> None:
+    def __init__(self, state_folder: Path) -> None:
         self._path = state_folder / FILE
         self._start = time.monotonic()
         self._next = self._start
-        self._progress_before = self._progress = progress
+        self._progress_before = self._progress = 0
         self._facts = {
             "host": socket.gethostname(),
             "process": os.getpid(),
@@ -107,12 +107,8 @@ class Heartbeat:
     def beat(self, *, progress: int, has_news: bool, phase: str, done: int, total: int) -> None:
         """Writes a heartbeat if the last one is old enough. Call it several times a second.
 
-        Args:
-            progress: Budget spent since the last call.
-            has_news: Whether an episode has finished since the last call.
-            phase: The current phase, such as `population`.
-            done: Finished episodes (or steps) of the phase.
-            total: Episodes (or steps) of the phase.
+        `progress` is the budget spent since the last call, and `has_news` whether an episode has finished since. Of the
+        `total` episodes (or steps) of the phase, such as `population`, `done` are finished.
         """
         self._end_start()
         self._progress += progress

@@ -29,13 +29,8 @@ def resume(
 ) -> None:
     """Continues a run with its recorded settings, so that users need not remember them.
 
-    Args:
-        run_dir: Folder of the run, with `config.yaml` and `state/`.
-        budget: Another budget, above what is spent, in the algorithm's unit; None for the recorded one.
-        terminal: As for `train`.
-        keep_tags: As for `train`.
-        tensorboard: As for `train`.
-        given: `core`, `noise`, `threads`, `slots`, `mpi` and `distributed`, as for `make_context`.
+    Another `budget`, in the algorithm's unit, has to be above what is spent. `given` are `core`, `noise`, `threads`,
+    `slots`, `mpi` and `distributed`, as for `make_context`; the others are as for `train`.
 
     Raises:
         NeurozooError: The folder holds no run that can be continued, or the budget is spent already.

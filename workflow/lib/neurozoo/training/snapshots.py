@@ -12,14 +12,9 @@ def keep_best(session: Session, context: RunContext, *, tags: Sequence[Tag], bef
     """Writes the snapshot and the tags that the last generation or epoch has reached. Equal runs write the same bytes.
 
     Call it before the state is saved: a run that is killed in between reaches the same moments again. A snapshot is
-    named after the multiple of the period that was passed, the last one if there were several.
-
-    Args:
-        session: The session, after a report.
-        context: The run.
-        tags: Moments at which the best so far is kept, unless its genome is in the log.
-        before: The moment of the previous report.
-        now: The moment of this report.
+    named after the multiple of the period that was passed, the last one if there were several. `tags` are moments at
+    which the best so far is kept, unless its genome is in the log. `before` is the moment of the previous report, and
+    `now` that of this one.
     """
 
     def is_new(tag: Tag) -> bool:

@@ -266,11 +266,8 @@ class RunState:
     ) -> None:
         """Writes the state and empties the journal. If the disk is full, the previous state is unchanged.
 
-        Args:
-            algorithm: The session's state; None for a run that has just begun.
-            elapsed: The seconds so far, as returned by `Clock.to_state`.
-            arrays: The session's arrays.
-            progress: How much of the budget is spent.
+        `algorithm` is the session's state, None for a run that has just begun; `elapsed` are the seconds so far, as
+        returned by `Clock.to_state`; `progress` is how much of the budget is spent.
         """
         state: dict[str, Any] = {
             KEY: FORMAT,
