@@ -163,8 +163,8 @@ def _write_state(run: Path, identity: dict) -> None:
     state.save(algorithm, {"counted": 1.0, "total": 2.0}, {"theta": np.zeros(9), **blocks}, progress=1000)
     behaviour = np.arange(8, dtype=np.float32)
     state.journal(2, "population", {0: EpisodeResult(1.0, 2, 3, sign_score=1.0, behaviour=behaviour)})
-    with Heartbeat(run / "state", progress=1000):
-        pass
+    with Heartbeat(run / "state") as heartbeat:
+        heartbeat.continue_from(1000)
     shutil.move(run / "state/process.json", run / "state/process.json.made")
     facts = json.loads((run / "state/process.json.made").read_text())
     _write(run / "state/process.json", facts | {"ended": None})

@@ -217,16 +217,17 @@ def _child(folder: str, names: Sequence[str], *, inputs: int, seed: int, place: 
             raise RuntimeError(f"the fuzzer itself failed: {errors.read()[-2000:].decode(errors='replace')}")
 
 
-def table(found: Sequence[dict]) -> str:
-    """Counts the verdicts by format."""
-    kinds = (*PASSED, "traceback", "unclear", "hung", "memory", "died")
-    lines = [f"{'format':32}{'inputs':>8}" + "".join(f"{kind:>11}" for kind in kinds) + f"{'slowest':>11}"]
-    for name in dict.fromkeys(entry["format"] for entry in found):
-        own = [entry for entry in found if entry["format"] == name]
+def table(found: Sequence[dict], by: str, passed: Sequence[str]) -> str:
+    """Counts the verdicts by format, or by another key."""
+    kinds = (*passed, *sorted({entry["verdict"] for entry in found} - {*passed}))
+    width = max(len(by), *(len(entry[by]) for entry in found), 0) + 2
+    lines = [f"{by:{width}}{'cases':>7}" + "".join(f"{kind:>11}" for kind in kinds) + f"{'slowest':>11}"]
+    for name in dict.fromkeys(entry[by] for entry in found):
+        own = [entry for entry in found if entry[by] == name]
         counts = Counter(entry["verdict"] for entry in own)
         slowest = max(entry["seconds"] for entry in own)
         lines.append(
-            f"{name:32}{len(own):>8}" + "".join(f"{counts[kind]:>11}" for kind in kinds) + f"{slowest:>9.1f} s"
+            f"{name:{width}}{len(own):>7}" + "".join(f"{counts[kind]:>11}" for kind in kinds) + f"{slowest:>9.1f} s"
         )
     return "\n".join(lines)
 
@@ -266,7 +267,7 @@ def main() -> int:
             if shown[alike] == 1:  # of failures at the same place, one
                 print(f"{entry['format']} {entry['number']} ({entry['damage']}): {entry['reason']}", flush=True)
     if not options.json:
-        print(f"\n{table(found)}")
+        print(f"\n{table(found, 'format', PASSED)}")
     return int(failures > 0)
 
 

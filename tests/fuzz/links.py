@@ -47,6 +47,7 @@ if __name__ == "__main__":
     sys.path[:0] = [str(HERE), str(Path(os.environ.get("NEUROZOO_LIBRARY") or PROJECT / "workflow" / "lib"))]
 
 from formats import RUN, UNFINISHED, make_project  # noqa: E402, found by the line before
+from fuzzer import table  # noqa: E402
 
 TRAINED = "results/runs/ga/hard_maze/simple/3"  # what commands really trained, froze and filmed
 PICTURES, RIVER = "results/runs/imported/pong/small/1", "results/runs/imported/river_crossing/cells/1"
@@ -65,6 +66,7 @@ SECONDS = 20  # of processor time for one case
 PATIENCE = 600  # seconds for one case, on a machine that has much else to do
 ADDRESSES = 2**33  # bytes of address space that a case may take besides
 LARGEST = 2**28  # bytes of a file that a case may write
+PASSED = ("done", "refused")
 FAR = 0.05  # share of cases that are tried although the command has nothing to do with the entry
 
 # The commands of docs/ that read or write results. Those with `play` see no terminal and say so.
@@ -251,12 +253,12 @@ def make_example(folder: Path) -> None:
 
 
 def _train_and_look(folder: Path) -> None:
+    from neurozoo.__main__ import main
+    from neurozoo.files import sha256_of
     from neurozoo.records.kept_result import keep_result
 
     def run(words: str) -> None:
-        done = subprocess.run([sys.executable, "-m", "neurozoo", *words.split()], capture_output=True, text=True)
-        if done.returncode:
-            raise RuntimeError(f"{words}: {done.stderr}")
+        main(words.split())
 
     run(f"{TRAIN} --run 3 --set frames=1000 --tensorboard")
     run(f"{TRAIN} --run 3 --set frames=3000 --set seed=2 --tensorboard")  # moves the first to superseded/1
@@ -277,8 +279,6 @@ def _train_and_look(folder: Path) -> None:
     keep_result(folder / TRAINED)
     shutil.copytree(f"{TRAINED}/frozen", f"{RUN}/tags/initial/frozen")
     shutil.copy(f"{TRAINED}/activation.mp4", f"{RUN}/tags/initial/activation.mp4")
-    from neurozoo.files import sha256_of
-
     index = (folder / "agents" / "index.yaml").read_text().replace(64 * "0", sha256_of(checkpoint))
     index = index.replace('"run": 1', '"run": 3')
     (folder / "agents" / "index.yaml").write_text(index)
@@ -469,25 +469,10 @@ def repeat(names: Sequence[str], count: int) -> int:
             words = [*COMMANDS[name].split(), *(["--set", f"seed={number}"] if name.startswith("train") else [])]
             status = _forked(Path.cwd(), words, Path("said"))
             verdict, reason = _verdict(status, Path("said").read_text(errors="replace"))
-            if verdict not in ("done", "refused"):
+            if verdict not in PASSED:
                 print(verdict, name, reason)
                 return 1
     return 0
-
-
-def table(found: Sequence[dict], by: str) -> str:
-    """Counts the verdicts by command, or by another key."""
-    kinds = ("done", "refused", *sorted({entry["verdict"] for entry in found} - {"done", "refused"}))
-    width = max(len(by), *(len(entry[by]) for entry in found), 0) + 2
-    lines = [f"{by:{width}}{'cases':>7}" + "".join(f"{kind:>11}" for kind in kinds) + f"{'slowest':>11}"]
-    for name in sorted({entry[by] for entry in found}):
-        own = [entry for entry in found if entry[by] == name]
-        counts = Counter(entry["verdict"] for entry in own)
-        slowest = max(entry["seconds"] for entry in own)
-        lines.append(
-            f"{name:{width}}{len(own):>7}" + "".join(f"{counts[kind]:>11}" for kind in kinds) + f"{slowest:>9.1f} s"
-        )
-    return "\n".join(lines)
 
 
 def main() -> int:
@@ -512,12 +497,14 @@ def main() -> int:
     found, shown = [], Counter[tuple]()
     for case in try_links(options):
         found.append(case)
-        if case["verdict"] not in ("done", "refused"):
+        if case["verdict"] not in PASSED:
             shown[case["command"], case["verdict"], case["reason"][:40]] += 1
             if shown[case["command"], case["verdict"], case["reason"][:40]] <= 3:
                 print(*(case[key] for key in ("verdict", "command", "entry", "kind", "reason")), sep=" | ", flush=True)
-    failures = sum(case["verdict"] not in ("done", "refused") for case in found)
-    print(f"\n{table(found, 'command')}\n\n{table(found, 'kind')}\n\n{len(found)} cases, {failures} failures")
+    failures = sum(case["verdict"] not in PASSED for case in found)
+    for key in ("command", "kind"):
+        print(f"\n{table(found, key, PASSED)}")
+    print(f"\n{len(found)} cases, {failures} failures")
     return int(failures > 0)
 
 

@@ -179,16 +179,17 @@ def test_an_invalid_setting_stops_the_training_before_it_begins(engine, tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_old_log_becomes_metrics_under_our_names(data_dir, tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("game", "model", "start"),
+    [
+        ("frostbite", "LargeModel", "ga,frostbite,large,3,uber2018,"),
+        ("gym.CartPole-v1", "simple", "ga,gym.CartPole-v1,simple,3,gymnasium,"),
+    ],
+)
+def test_an_old_log_becomes_metrics_under_our_names(data_dir, tmp_path, game, model, start):
     log = data_dir / "logs" / "gpu_ga.txt"
-    main(["parse", str(log), str(tmp_path / "m.csv"), "--game", "frostbite", "--model", "LargeModel", "--run", "3"])
-    assert (tmp_path / "m.csv").read_text().splitlines()[1].startswith("ga,frostbite,large,3,uber2018,")
-
-
-def test_a_log_of_an_own_environment_has_its_own_protocol(data_dir, tmp_path):
-    words = [str(data_dir / "logs" / "gpu_ga.txt"), str(tmp_path / "m.csv"), "--model", "simple", "--run", "1"]
-    main(["parse", *words, "--game", "gym.CartPole-v1"])
-    assert (tmp_path / "m.csv").read_text().splitlines()[1].startswith("ga,gym.CartPole-v1,simple,1,gymnasium,")
+    main(["parse", str(log), str(tmp_path / "m.csv"), "--game", game, "--model", model, "--run", "3"])
+    assert (tmp_path / "m.csv").read_text().splitlines()[1].startswith(start)
 
 
 def test_a_genome_is_imported_exported_and_evaluated_by_hand(engine, tmp_path, capsys):

@@ -146,9 +146,9 @@ esac
         return json.loads(self.start(*choices, **variables).stdout.readline())
 
 
-@pytest.fixture(params=["library", "nvidia-smi"])
+@pytest.fixture
 def bare_node(tmp_path, request):
-    node = Node(tmp_path, request.param)
+    node = Node(tmp_path, getattr(request, "param", "library"))
     yield node
     for process in node.processes:
         process.stdin.close()
@@ -161,6 +161,10 @@ def node(bare_node):
     return bare_node
 
 
+from_both = pytest.mark.parametrize("bare_node", ["library", "nvidia-smi"], indirect=True)
+
+
+@from_both
 def test_the_least_used_of_the_idle_devices_is_taken_and_the_others_are_hidden(node):
     claim = node.claim()
     assert claim["devices"] == ["3"]  # 4 MiB taken; 410 on device 1, load 35 % on device 2
@@ -172,14 +176,11 @@ def test_the_least_used_of_the_idle_devices_is_taken_and_the_others_are_hidden(n
     )
 
 
-def test_several_devices_are_taken_at_once(node):
-    assert node.claim({"num_gpus": 2})["CUDA_VISIBLE_DEVICES"] == "3,1"
-
-
 def test_a_limit_decides_what_is_idle(node):
     assert node.claim({"num_gpus": 3, "max_load": 0.5})["CUDA_VISIBLE_DEVICES"] == "2,3,1"
 
 
+@from_both
 def test_too_few_idle_devices_are_refused_with_the_reasons(node):
     error = node.claim({"num_gpus": 3})["error"]
     assert "3 idle GPUs were requested, but only 2 of 4 can be used" in error
@@ -193,6 +194,7 @@ def test_a_refused_claim_keeps_nothing(node):
     assert node.claim({"num_gpus": 2})["devices"] == ["3", "1"]
 
 
+@from_both
 def test_a_device_that_does_not_report_its_load_is_judged_by_its_memory(bare_node):
     bare_node.install(GPUS.replace(", 97, ", ", [N/A], ").replace(", 0, ", ", [N/A], "))
     claim = bare_node.claim({"num_gpus": 2})
@@ -293,6 +295,7 @@ def test_impossible_limits_are_refused(node, choices, complaint):
     assert complaint in node.claim(choices)["error"]
 
 
+@from_both
 def test_without_a_driver_the_processor_is_used_if_allowed(bare_node):
     missing = "there is no NVIDIA driver: neither its library (libnvidia-ml) nor nvidia-smi is here"
     assert f"A GPU was requested, but {missing}." in bare_node.claim()["error"]
@@ -307,6 +310,7 @@ def test_without_nvidia_smi_the_devices_that_the_scheduler_assigned_are_taken(ba
     assert bare_node.claim(CUDA_VISIBLE_DEVICES="0")["devices"] == ["0"]
 
 
+@from_both
 @pytest.mark.parametrize(
     "complaint",
     [
@@ -322,7 +326,6 @@ def test_errors_of_nvidia_smi_are_passed_on(bare_node, complaint):
     assert bare_node.claim({"cpu_allowed": True})["devices"] == []
 
 
-@pytest.mark.parametrize("bare_node", ["library"], indirect=True)
 def test_the_parts_of_a_divided_device_are_taken_one_by_one(bare_node):
     parts = [f"MIG-{digit}c9d0000-0000-0000-0000-000000000000" for digit in "56"]
     bare_node.install(GPUS.splitlines()[3] + ", " + ", ".join(parts) + "\n")
@@ -336,7 +339,6 @@ def test_the_parts_of_a_divided_device_are_taken_one_by_one(bare_node):
     assert "is taken by process" in bare_node.claim(CUDA_VISIBLE_DEVICES=parts[0])["error"]
 
 
-@pytest.mark.parametrize("bare_node", ["library"], indirect=True)
 def test_a_divided_device_without_parts_is_not_taken(bare_node):
     bare_node.install(GPUS.splitlines()[3] + ", \n")
     assert "GPU 0 is divided (MIG), but has no parts" in bare_node.claim()["error"]
@@ -344,6 +346,7 @@ def test_a_divided_device_without_parts_is_not_taken(bare_node):
     assert (claim["devices"], claim["reason"].startswith("No GPU (GPU 0 is divided")) == ([], True)
 
 
+@from_both
 def test_where_the_library_is_broken_nvidia_smi_is_read(bare_node):
     bare_node.install(GPUS)
     if bare_node.source == "nvidia-smi":

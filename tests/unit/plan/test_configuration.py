@@ -1,5 +1,4 @@
 import inspect
-import re
 from dataclasses import asdict, fields
 from pathlib import Path
 
@@ -144,6 +143,10 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         (
             "experiments: {a b: {algo: ga, games: [pong], models: [large]}}",
             ["experiments: the name 'a b' should consist"],
+        ),
+        (
+            "experiments: [{algo: ga, games: [pong], models: [small]}]",
+            ["Give each a name: experiments: {mine: {algo: ga, ...}}"],
         ),
         ({"games": []}, ["experiments.demo.games should have at least 1 entry, but is empty."]),
         ({"games": "pong"}, ["experiments.demo.games should be a list, but is 'pong'."]),
@@ -394,6 +397,50 @@ def test_networks_that_deep_q_learning_cannot_train_are_told_before_anything_run
             ["should be a number, but is [0.1, 0.2]. For several values, write it under sweep."],
         ),
         ("{algo: ga, games: [pong], models: [small]}}\nresults: {a: b", ["under pathvars: {results: results/mine}."]),
+        (
+            "{algo: ga, games: [pong], models: [small], runs: 1, seed: 3}",
+            ["The number of a run decides its seed: write runs: [7] for run 7."],
+        ),
+        (
+            "{algo: ga, games: [pong], models: [small], runs: 1, population_size: 10}",
+            ["This is a setting of the algorithm: write it under overrides."],
+        ),
+        (
+            "{algo: ga, games: [pong], models: [small], runs: '3'}",
+            ["is '3'. This is text: write 3 without quotes, in a --configfile"],
+        ),
+        (
+            "{algo: map_elites, games: [maze], models: [plain], overrides: {measures: [wals, path_length]}}",
+            ["\n  experiments.demo: maze has no measure 'wals'; did you mean 'walls'"],  # not blamed on the game
+        ),
+        (
+            "{algo: es, games: [gym.Pendulum-v1], models: [simple], overrides: {protocol: gymnasium}}}\n"
+            "test: {action_rules: [sampled]",
+            ["test.action_rules should be [], but is ['sampled']"],  # outputs are continuous
+        ),
+        # What training would refuse.
+        (
+            "{algo: impala, games: [gym.PlatformerPixels-v0], models: [maze_recurrent], "
+            "overrides: {protocol: gymnasium}}",
+            ["models[0]: 'maze_recurrent' sees mazes"],
+        ),
+        ("{algo: impala, games: [pong], models: [maze_recurrent]}", ["models[0]: 'maze_recurrent' sees mazes"]),
+        (
+            "{algo: dqn, games: [river_crossing], models: [cells], "
+            "overrides: {observation: objects, protocol: river_split}}",
+            ["games[0]: Learners see 84 x 84 x 4 pixels, but 'river_crossing' shows 20 x 20 x 6. Set observation"],
+        ),
+        (
+            "{algo: ga, games: [river_crossing], models: [nature], overrides: {observation: objects}}",
+            ["models[0]: The network 'nature' has no padding"],
+        ),
+        *(
+            (
+                f"{{algo: {algo}, games: [gym.CartPole-v1], models: [simple]}}",
+                ["games[0]: Novelty needs a behaviour, but games under the protocol 'gymnasium' give none. Choose ga"],
+            )
+            for algo in ("ga_ns", "ns_es", "nsr_es", "nsra_es")
+        ),
         ("{algo: ga, games: [pong], models: [small]}}\nfigures: {color_by: algo", ["written under learning_curves."]),
     ],
 )
@@ -402,11 +449,6 @@ def test_a_mistake_that_people_make_is_answered_with_what_to_write(text, sentenc
         check_config(yaml.safe_load(f"experiments: {{demo: {text}}}"))
     for sentence in sentences:
         assert sentence in str(caught.value)
-
-
-def test_a_list_of_experiments_gets_names():
-    with pytest.raises(NeurozooError, match=r"Give each a name: experiments: \{mine: \{algo: ga, \.\.\.\}\}"):
-        check_config({"experiments": [{"algo": "ga", "games": ["pong"], "models": ["small"]}]})
 
 
 def test_all_mistakes_are_listed_at_once():
@@ -422,12 +464,6 @@ def test_a_billion_runs_are_not_planned():
     swept = {"mutation_power": [n / 1e4 for n in range(1, 1001)]}
     with pytest.raises(NeurozooError, match=r"but has 10,400,000"):
         check_config({"experiments": {"one": experiment(games=["all"], models=["small"], runs=100, sweep=swept)}})
-
-
-def test_continuous_outputs_have_no_action_rules():
-    one = {"algo": "es", "games": ["gym.Pendulum-v1"], "models": ["simple"], "overrides": {"protocol": "gymnasium"}}
-    with pytest.raises(NeurozooError, match=r"test\.action_rules should be \[\], but is \['sampled'\]"):
-        check_config({"experiments": {"one": one}, "test": {"action_rules": ["sampled"]}})
 
 
 def test_of_a_long_list_of_mistakes_the_first_are_shown():
@@ -496,53 +532,6 @@ def test_noise_and_streamlined_rollouts_are_allowed_beside_products_that_need_no
     others = "\nfilters: {experiments: [demo], products: [weights, lean]}\ncomparisons: {games: [pong]}"
     assert checked(DEMO + "rollout: {parameter_noise: 0.1, action_noise: 0.1, sticky_probability: 0.1}" + others)
     assert checked(DEMO + "rollout: {streamlined: true}" + others.partition("\ncomparisons")[0])
-
-
-@pytest.mark.parametrize(
-    ("entry", "hint"),
-    [
-        ("seed: 3", "The number of a run decides its seed: write runs: [7] for run 7."),
-        ("population_size: 10", "This is a setting of the algorithm: write it under overrides."),
-    ],
-)
-def test_a_key_in_the_wrong_place_is_sent_to_the_right_one(entry, hint):
-    text = f"experiments: {{demo: {{algo: ga, games: [pong], models: [small], runs: 1, {entry}}}}}"
-    with pytest.raises(NeurozooError, match=re.escape(hint)):
-        checked(text)
-
-
-def test_text_that_looks_like_a_number_is_told_from_one_that_yaml_misreads():
-    with pytest.raises(NeurozooError, match=r"is '3'. This is text: write 3 without quotes, in a --configfile"):
-        checked("experiments: {demo: {algo: ga, games: [pong], models: [small], runs: '3'}}")
-
-
-@pytest.mark.parametrize(
-    ("choice", "message"),
-    [
-        ("{algo: impala, games: [gym.PlatformerPixels-v0], models: [maze_recurrent], overrides: {protocol: gymnasium}}",
-         r"models\[0\]: 'maze_recurrent' sees mazes"),
-        ("{algo: impala, games: [pong], models: [maze_recurrent]}", r"models\[0\]: 'maze_recurrent' sees mazes"),
-        ("{algo: dqn, games: [river_crossing], models: [cells], overrides: {observation: objects, "
-         "protocol: river_split}}",
-         r"games\[0\]: Learners see 84 x 84 x 4 pixels, but 'river_crossing' shows 20 x 20 x 6. Set observation"),
-        ("{algo: ga, games: [river_crossing], models: [nature], overrides: {observation: objects}}",
-         r"models\[0\]: The network 'nature' has no padding"),
-        *((f"{{algo: {algo}, games: [gym.CartPole-v1], models: [simple]}}",
-           r"games\[0\]: Novelty needs a behaviour, but games under the protocol 'gymnasium' give none. Choose ga, rs")
-          for algo in ("ga_ns", "ns_es", "nsr_es", "nsra_es")),
-    ],
-)  # fmt: skip
-def test_what_training_would_refuse_is_refused_in_the_plan(choice, message):
-    with pytest.raises(NeurozooError, match=message):
-        checked(f"experiments: {{a: {choice}}}")
-
-
-def test_a_wrong_setting_of_a_search_through_levels_is_not_blamed_on_the_game():
-    with pytest.raises(NeurozooError, match=r"\n  experiments.a: maze has no measure 'wals'; did you mean 'walls'"):
-        checked(
-            "experiments: {a: {algo: map_elites, games: [maze], models: [plain], "
-            "overrides: {measures: [wals, path_length]}}}"
-        )
 
 
 def test_every_configuration_has_a_folder_of_results_of_its_own():

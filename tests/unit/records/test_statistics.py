@@ -114,6 +114,14 @@ def test_a_game_with_four_runs_leaves_the_interval_unknown():
     assert np.isnan([end for interval in intervals.values() for end in interval]).all()
 
 
+def test_the_same_seed_gives_the_same_interval():
+    def interval(seed):
+        return bootstrap_intervals(games([1, 2, 4, 9, 8], [3, 5, 7, 1, 2]), AGGREGATES, replications=300, seed=seed)
+
+    assert interval(4) == interval(4)
+    assert interval(4) != interval(5)
+
+
 def test_all_statistics_of_resamples_equal_those_of_each_resample_alone():
     generator = np.random.default_rng(0)
     stacked = [generator.normal(size=(6, 5)), generator.normal(size=(6, 3))]

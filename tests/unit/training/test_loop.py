@@ -99,11 +99,6 @@ def test_times_add_up(uninterrupted):
         )
 
 
-def test_two_threads_give_the_same_as_one(runner, uninterrupted, tmp_path):
-    runner.finish(tmp_path, threads=2)
-    assert_same_results(tmp_path, uninterrupted)
-
-
 @pytest.mark.long(seconds=5)
 def test_the_order_in_which_episodes_finish_does_not_matter(runner, uninterrupted, tmp_path, monkeypatch):
     class LastFirst(NativeEvaluator):

@@ -280,18 +280,23 @@ def test_changed_settings_move_the_old_state_out_of_the_way(tmp_path):
 
 
 def test_every_file_of_a_run_that_a_rule_makes_moves_out_of_the_way(tmp_path):
+    """Else they would stand beside the new `config.yaml` and be taken for results of the new settings."""
     save_generation(open_state(tmp_path), 1)
     rules = "".join(path.read_text() for path in RULES.glob("*.smk"))
     made = set(re.findall(r'"<results>/runs/\{+algo\}+/[^"/]+/[^"/]+/\{+run\}+/([^"]+)"', rules))
     wanted = {name for name in made if not name.startswith(("logs/", "train.", "tags/", "profile.", "{result_file"))}
     assert len(wanted) > 30
-    for name in wanted:
+    for name in (*wanted, "population/00009.npz"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).touch()
+        (tmp_path / name).write_text(f"old {name}")
     (tmp_path / "train.log").touch()  # Snakemake's, of the training that begins
+    open_state(tmp_path)
+    assert not (tmp_path / "superseded").exists()
     open_state(tmp_path, identity={"seed": 1})
     assert names(tmp_path) == ["state", "superseded", "train.log"]
-    assert {name for name in wanted if not (tmp_path / "superseded" / "1" / "result" / name).exists()} == set()
+    there = tmp_path / "superseded" / "1"
+    assert names(there / "population") == ["00009.npz"]
+    assert {name: (there / "result" / name).read_text() for name in wanted} == {name: f"old {name}" for name in wanted}
 
 
 def test_snapshots_without_a_state_move_out_of_the_way_too(tmp_path):
@@ -315,25 +320,6 @@ def test_files_in_a_folder_without_a_run_stay(tmp_path):
     state = open_state(tmp_path)
     assert names(tmp_path) == sorted([*old, "filters", "state"])
     assert state.superseded is None
-
-
-def test_results_move_out_of_the_way_with_the_state_of_their_run(tmp_path):
-    """Else they would stand beside the new `config.yaml` and be taken for results of the new settings."""
-    old = ("config.yaml", "log.jsonl", "metrics.csv", "checkpoint.npz", "genome.json", "result.json", "evaluation.json")
-    save_generation(open_state(tmp_path), 1)
-    (tmp_path / "population").mkdir()
-    (tmp_path / "population" / "00009.npz").write_bytes(b"old")
-    for name in (*old, "train.log"):
-        (tmp_path / name).write_text(f"old {name}")
-    open_state(tmp_path)
-    assert set(old) < set(names(tmp_path))
-    open_state(tmp_path, identity={"seed": 1})
-    assert names(tmp_path) == ["state", "superseded", "train.log"]
-    there = tmp_path / "superseded" / "1"
-    assert names(there / "population") == ["00009.npz"]
-    assert {name: (there / "result" / name).read_text() for name in names(there / "result")} == {
-        name: f"old {name}" for name in old
-    }
 
 
 @pytest.mark.parametrize("has_state", [True, False])
@@ -463,9 +449,12 @@ def test_a_full_disk_is_explained_at_every_write(small_disk):
     outcome = small_disk(
         """
 import json
+import numpy as np
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult
 from neurozoo.training.state import RunState
+
+ELAPSED = {"counted": 1.0, "total": 1.0}
 
 def open_state():
     return RunState(sys.argv[1], identity={"seed": 0}, budget=1000)
@@ -480,60 +469,34 @@ def fails(act):
 
 state = open_state()
 state.report({"Iteration": 1})
-state.save({"iteration": 1, "frames": 100}, {"counted": 1.0, "total": 1.0})
+state.save({"iteration": 1, "frames": 100}, ELAPSED, {"theta-1": np.ones(1000)})
 fill(4096)  # room for the journal's first page
 messages = [
     fails(lambda n: state.journal(1, "population", {n: EpisodeResult(0.1, n, 4 * n)})),
     fails(lambda n: state.report({"Iteration": 2, "text": "x" * 100})),
-    fails(lambda n: state.save({"iteration": 2, "frames": 200}, {"counted": 1.0, "total": 1.0})),
+    fails(lambda n: state.save({"iteration": 2, "frames": 200}, ELAPSED, {"theta-1": np.ones(1000)})),
 ]
+free()
+fill(20_000)
+messages += [fails(lambda n: state.save({"iteration": 2, "frames": 200}, ELAPSED, {"theta-2": np.zeros(10_000)}))]
 free()
 again = open_state()
 kept = again.finished_episodes(1, "population")
 again.journal(1, "population", {5000: EpisodeResult(0.1, 1, 4)})
 found = again.finished_episodes(1, "population")
 print(json.dumps([
-    messages, again.saved["algorithm"], again.log.read_text(), sorted(kept) == list(range(len(kept))), len(kept),
+    messages, again.saved["algorithm"], again.arrays()["theta-1"].sum(), again.log.read_text(),
+    sorted(kept) == list(range(len(kept))), len(kept),
     all(kept[n] == EpisodeResult(0.1, n, 4 * n) for n in kept), sorted(set(found) - set(kept)),
 ]))
 """
     )
-    messages, algorithm, log, is_gapless, count, is_right, added = outcome
-    for message, name in zip(messages, ("journal.jsonl", "log.jsonl", "state.json"), strict=True):
+    messages, algorithm, theta, log, is_gapless, count, is_right, added = outcome
+    for message, name in zip(messages, ("journal.jsonl", "log.jsonl", "state.json", "theta-2.npy"), strict=True):
         assert f"{name} could not be written: no space left on device" in message
-    assert algorithm == {"iteration": 1, "frames": 100}
+    assert (algorithm, theta) == ({"iteration": 1, "frames": 100}, 1000)
     assert log == '{"format": 1, "Iteration": 1}\n'
     assert is_gapless
     assert 0 < count < 1000
     assert is_right
     assert added == [5000]
-
-
-def test_a_full_disk_leaves_the_previous_arrays_and_state(small_disk):
-    message, iteration, names, values = small_disk(
-        """
-import json
-import numpy as np
-from neurozoo.errors import NeurozooError
-from neurozoo.training.state import RunState
-
-elapsed = {"counted": 1.0, "total": 1.0}
-def open_state():
-    return RunState(sys.argv[1], identity={"seed": 0}, budget=1000)
-
-state = open_state()
-state.save({"iteration": 1, "frames": 100}, elapsed, {"theta-1": np.ones(1000)})
-fill(20_000)
-try:
-    state.save({"iteration": 2, "frames": 200}, elapsed, {"theta-2": np.zeros(10_000)})
-    message = "nothing was raised"
-except NeurozooError as error:
-    message = str(error)
-free()
-again = open_state()
-arrays = again.arrays()
-print(json.dumps([message, again.saved["algorithm"]["iteration"], list(arrays), arrays["theta-1"].sum()]))
-"""
-    )
-    assert "theta-2.npy could not be written: no space left on device" in message
-    assert (iteration, names, values) == (1, ["theta-1"], 1000.0)
