@@ -165,7 +165,8 @@ def test_results_of_a_network_that_was_edited_since_are_told_although_snakemake_
     assert outlook(config, tmp_path / "runs/ga/pong/small/2", **run).startswith("starts anew (the description of 'sm")
 
 
-def test_files_that_snakemake_made_are_recorded(tmp_path):
+def test_files_that_snakemake_made_are_recorded(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "Snakefile").write_text(
         f"rule:\n    output: 'known.txt', '{'a' * 150}/{'b' * 150}.txt'\n    shell: 'touch {{output}}'\n"
     )
@@ -173,5 +174,5 @@ def test_files_that_snakemake_made_are_recorded(tmp_path):
     subprocess.run([*words, "-s", str(tmp_path / "Snakefile"), "known.txt"], check=True, capture_output=True)
     (tmp_path / "unknown.txt").touch()
     long = f"{'a' * 150}/{'b' * 150}.txt"
-    known = [record_of(name, tmp_path / ".snakemake").get("endtime") for name in ("known.txt", long, "unknown.txt")]
+    known = [record_of(name).get("endtime") for name in ("known.txt", long, "unknown.txt")]
     assert known == [(tmp_path / "known.txt").stat().st_mtime, (tmp_path / long).stat().st_mtime, None]
