@@ -81,9 +81,16 @@ def _is_number(value: object) -> bool:
 Whole = Annotated[int, Strict(), BeforeValidator(_whole)]
 Number = Annotated[float, Strict(), AllowInfNan(False), WrapValidator(as_given)]
 Flag = Annotated[bool, Strict()]
+Count = Annotated[Whole, Field(ge=1)]
+Share = Annotated[Number, Field(ge=0, le=1)]
 Item = TypeVar("Item")
 Unique = Annotated[list[Item], AfterValidator(_named_once), Field(json_schema_extra={"uniqueItems": True})]
 Pair = Annotated[tuple[Item, Item], BeforeValidator(_pair)]
+
+
+def setting(default: Any, description: str, **bounds: Any) -> Any:
+    """Returns a field of settings; its bounds are named as in pydantic's `Field`."""
+    return Field(default=default, description=description, **bounds)
 
 
 def either(*kinds: str) -> Discriminator:

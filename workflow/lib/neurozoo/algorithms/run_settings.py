@@ -13,7 +13,7 @@ from neurozoo.environments.protocols import DEFAULT_PROTOCOLS, Protocol, check_e
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import get_architecture
 from neurozoo.networks.native_plan import learns_natively
-from neurozoo.validation import FROM_YAML, Whole, explain, json_schema
+from neurozoo.validation import FROM_YAML, Whole, explain, json_schema, setting
 
 Unit = Literal["frames", "evaluations"]
 Need = Literal["core", "noise"]
@@ -194,27 +194,27 @@ class RunSettings(Settings):
 
     # budget
     num_test_episodes: NumTestEpisodes = 200
-    test_cutoff: Whole | None = Field(
-        default=None,
+    test_cutoff: Whole | None = setting(
+        None,
+        "Longest test episode, in steps; empty for the protocol's own limit, as published. An agent that stands still "
+        "can fill 100,000 steps.",
         ge=1,
-        description="Longest test episode, in steps; empty for the protocol's own limit, as published. An agent "
-        "that stands still can fill 100,000 steps.",
     )
     frames: Frames = 6_000_000_000
-    snapshot_frames: Whole | None = Field(
-        default=None,
+    snapshot_frames: Whole | None = setting(
+        None,
+        "Frames between two snapshots of the best so far (snapshots/); 0 or empty for none. Snapshots do not change a "
+        "run.",
         ge=0,
-        description="Frames between two snapshots of the best so far (snapshots/); 0 or empty for none. Snapshots do "
-        "not change a run.",
     )
     # environment
     protocol: ProtocolName = None
-    action_set: str | None = Field(default=None, description="minimal, full, or empty for the protocol's own.")
-    observation: str | None = Field(
-        default=None, description="Of river_crossing: pixels, rgb, greyscale or objects; empty for the protocol's own."
+    action_set: str | None = setting(None, "minimal, full, or empty for the protocol's own.")
+    observation: str | None = setting(
+        None, "Of river_crossing: pixels, rgb, greyscale or objects; empty for the protocol's own."
     )
-    start_state: str | None = Field(default=None, description="today, 2018, or empty for the protocol's own.")
-    seed: Whole = Field(default=0, ge=0, description="Seed of the experiment; every run adds its number.")
+    start_state: str | None = setting(None, "today, 2018, or empty for the protocol's own.")
+    seed: Whole = setting(0, "Seed of the experiment; every run adds its number.", ge=0)
     engine: str = "native"  # a subclass says what there is
 
     @property
@@ -277,11 +277,11 @@ class RunSettings(Settings):
 class LearnerSettings(RunSettings):
     """What learners that keep observations as bytes share."""
 
-    engine: Literal["native", "keras", "batched"] = Field(
-        default="native",
-        description="What computes networks: native (the core, several times as fast, with the same results on every "
-        "processor; Keras if it lacks a layer), keras, or, of impala, batched (Keras on a GPU, docs/gpu.md). Results "
-        "of native and keras differ only by the rounding of sums.",
+    engine: Literal["native", "keras", "batched"] = setting(
+        "native",
+        "What computes networks: native (the core, several times as fast, with the same results on every processor; "
+        "Keras if it lacks a layer), keras, or, of impala, batched (Keras on a GPU, docs/gpu.md). Results of native "
+        "and keras differ only by the rounding of sums.",
     )
 
     def check_game(self, game: str) -> None:

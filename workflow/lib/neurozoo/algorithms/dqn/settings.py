@@ -17,7 +17,7 @@ from neurozoo.environments.protocols import get_protocol, output_names
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import get_network
 from neurozoo.networks.chains import Network
-from neurozoo.validation import Number, Pair, Whole
+from neurozoo.validation import Count, Flag, Number, Pair, Share, Whole, setting
 
 # Those of ale-py's vector environment, of the river crossing task, and of pictures of other environments.
 PROTOCOLS_LEARNED = ("machado2018", "nature2015", "simple_dqn", "river_fixed", "river_split", "gymnasium")
@@ -42,142 +42,90 @@ class DqnSettings(LearnerSettings):
     num_test_episodes: NumTestEpisodes = 30
     frames: Frames = 200_000_000
     protocol: ProtocolName = "nature2015"
-    test_epsilon: Number = Field(default=0.05, ge=0, le=1, description="Probability of a random action in tests.")
-    test_steps: Whole | None = Field(
-        default=None,
-        ge=1,
-        description="Steps of a test phase instead of a number of whole episodes. Empty for whole episodes.",
+    test_epsilon: Share = setting(0.05, "Probability of a random action in tests.")
+    test_steps: Whole | None = setting(
+        None, "Steps of a test phase instead of a number of whole episodes. Empty for whole episodes.", ge=1
     )
-    finishes_test: bool = Field(
-        default=False,
-        strict=True,
-        description="Whether the episode that runs when `test_steps` are over is played to its end, as in Dopamine, or "
-        "dropped, as in DeepMind's code and simple_dqn.",
+    finishes_test: Flag = setting(
+        False,
+        "Whether the episode that runs when `test_steps` are over is played to its end, as in Dopamine, or dropped, "
+        "as in DeepMind's code and simple_dqn.",
     )
-    epoch_steps: Whole = Field(
-        default=250_000,
-        ge=1,
-        description="Training steps between two tests; the last epoch is finished even if the budget ends within it.",
+    epoch_steps: Count = setting(
+        250_000, "Training steps between two tests; the last epoch is finished even if the budget ends within it."
     )
     # acting
-    learning_starts: Whole = Field(
-        default=50_000, ge=0, description="Steps with random actions before learning starts."
+    learning_starts: Whole = setting(50_000, "Steps with random actions before learning starts.", ge=0)
+    num_envs: Count = setting(1, "Number of environments that are played side by side; each round is one step in each.")
+    train_frequency: Count = setting(4, "Steps between two training events.")
+    train_repeat: Count = setting(1, "Minibatches of a training event.")
+    target_update_period: Whole = setting(
+        10_000, "Steps between two updates of the target network; 0 for no target network.", ge=0
     )
-    num_envs: Whole = Field(
-        default=1,
-        ge=1,
-        description="Number of environments that are played side by side; each round is one step in each.",
+    epsilon_start: Share = setting(1.0, "Probability of a random action at the first step of training.")
+    epsilon_end: Share = setting(0.1, "Probability of a random action from `epsilon_steps` on; linear in between.")
+    epsilon_steps: Count = setting(1_000_000, "Training steps until epsilon is `epsilon_end`.")
+    life_loss: Literal["ignore", "terminal"] = setting(
+        "terminal", "ignore, or terminal (for learning, a lost life ends the episode; the game goes on)."
     )
-    train_frequency: Whole = Field(default=4, ge=1, description="Steps between two training events.")
-    train_repeat: Whole = Field(default=1, ge=1, description="Minibatches of a training event.")
-    target_update_period: Whole = Field(
-        default=10_000, ge=0, description="Steps between two updates of the target network; 0 for no target network."
+    masks_lost_lives: Flag = setting(
+        False,
+        "Whether training sees black screens instead of those before a lost life, in playing and in replay, as "
+        "DeepMind's code does. Only with life_loss: terminal and windows: padded. Tests see all screens.",
     )
-    epsilon_start: Number = Field(
-        default=1.0, ge=0, le=1, description="Probability of a random action at the first step of training."
-    )
-    epsilon_end: Number = Field(
-        default=0.1,
-        ge=0,
-        le=1,
-        description="Probability of a random action from `epsilon_steps` on; linear in between.",
-    )
-    epsilon_steps: Whole = Field(default=1_000_000, ge=1, description="Training steps until epsilon is `epsilon_end`.")
-    life_loss: Literal["ignore", "terminal"] = Field(
-        default="terminal",
-        description="ignore, or terminal (for learning, a lost life ends the episode; the game goes on).",
-    )
-    masks_lost_lives: bool = Field(
-        default=False,
-        strict=True,
-        description="Whether training sees black screens instead of those before a lost life, in playing and in "
-        "replay, as DeepMind's code does. Only with life_loss: terminal and windows: padded. Tests see all screens.",
-    )
-    noop_steps: Pair[Annotated[Whole, Field(ge=0)]] | None = Field(
-        default=None,
-        description="[least, most] decisions without action at the start of an episode, and in training after each "
-        "terminal. They are not stored, and do not count as steps. Empty for the protocol's own, [0, 0] for none.",
+    noop_steps: Pair[Annotated[Whole, Field(ge=0)]] | None = setting(
+        None,
+        "[least, most] decisions without action at the start of an episode, and in training after each terminal. They "
+        "are not stored, and do not count as steps. Empty for the protocol's own, [0, 0] for none.",
     )
     # memory
-    replay_size: Whole = Field(
-        default=1_000_000, ge=1, description="Screens of the replay memory; a million of them take 7.1 GB."
+    replay_size: Count = setting(1_000_000, "Screens of the replay memory; a million of them take 7.1 GB.")
+    windows: Literal["padded", "whole"] = setting(
+        "padded",
+        "padded (screens before the start of a game are black, so its first states are learned from, too) or whole (a "
+        "state needs four screens of one life, as in simple_dqn).",
     )
-    windows: Literal["padded", "whole"] = Field(
-        default="padded",
-        description="padded (screens before the start of a game are black, so its first states are learned from, too) "
-        "or whole (a state needs four screens of one life, as in simple_dqn).",
-    )
-    keep_replay: bool = Field(
-        default=True,
-        strict=True,
-        description="Whether the replay memory is a file in state/, with which a run continues exactly; otherwise it "
-        "is in memory, and starts empty when the run continues.",
+    keep_replay: Flag = setting(
+        True,
+        "Whether the replay memory is a file in state/, with which a run continues exactly; otherwise it is in "
+        "memory, and starts empty when the run continues.",
     )
     # learning
-    batch_size: Whole = Field(default=32, ge=1, description="Transitions of a minibatch.")
+    batch_size: Count = setting(32, "Transitions of a minibatch.")
     shards: Shards = 1
-    learning_rate: Number = Field(
-        default=0.00025, ge=0, description="Learning rate of the optimizer; adadelta has none."
+    learning_rate: Number = setting(0.00025, "Learning rate of the optimizer; adadelta has none.", ge=0)
+    discount: Share = setting(0.99, "Discount per step.")
+    optimizer: Literal["rmsprop", "rmsprop_centered", "adam", "adadelta"] = setting(
+        "rmsprop_centered", "rmsprop, rmsprop_centered (Graves' form, as DeepMind's), adam or adadelta."
     )
-    discount: Number = Field(default=0.99, ge=0, le=1, description="Discount per step.")
-    optimizer: Literal["rmsprop", "rmsprop_centered", "adam", "adadelta"] = Field(
-        default="rmsprop_centered",
-        description="rmsprop, rmsprop_centered (Graves' form, as DeepMind's), adam or adadelta.",
+    decay_rate: Share = setting(0.95, "Decay rate of the moving averages of rmsprop and adadelta.")
+    optimizer_epsilon: Number = setting(0.01 / 32**2, "The small number in the optimizer's denominator.", gt=0)
+    huber_delta: Number = setting(
+        1.0, "Absolute error above which the loss is linear (Huber loss); 0 for a squared loss.", ge=0
     )
-    decay_rate: Number = Field(
-        default=0.95, ge=0, le=1, description="Decay rate of the moving averages of rmsprop and adadelta."
+    reward_scale: Number = setting(
+        1.0, "Factor on rewards before they are clipped, for learning only, where scores are in the hundreds.", gt=0
     )
-    optimizer_epsilon: Number = Field(
-        default=0.01 / 32**2, gt=0, description="The small number in the optimizer's denominator."
+    reward_bounds: Pair[Number] | None = setting(
+        (-1.0, 1.0), "[least, most]: for learning, rewards are clipped to these; empty for no clipping."
     )
-    huber_delta: Number = Field(
-        default=1.0,
-        ge=0,
-        description="Absolute error above which the loss is linear (Huber loss); 0 for a squared loss.",
-    )
-    reward_scale: Number = Field(
-        default=1.0,
-        gt=0,
-        description="Factor on rewards before they are clipped, for learning only, where scores are in the hundreds.",
-    )
-    reward_bounds: Pair[Number] | None = Field(
-        default=(-1.0, 1.0),
-        description="[least, most]: for learning, rewards are clipped to these; empty for no clipping.",
-    )
-    initialisation: Literal["fan_in_uniform", "torch", "gaussian", "he_uniform", "glorot_uniform"] = Field(
-        default="torch",
-        description="Initial weights: fan_in_uniform, +-sqrt(3 / fan in); torch, +-1 / sqrt(fan in); gaussian, "
-        "standard deviation 0.01; he_uniform, +-sqrt(6 / fan in); glorot_uniform, +-sqrt(6 / (fan in + fan out)). "
-        "Biases start at 0.",
+    initialisation: Literal["fan_in_uniform", "torch", "gaussian", "he_uniform", "glorot_uniform"] = setting(
+        "torch",
+        "Initial weights: fan_in_uniform, +-sqrt(3 / fan in); torch, +-1 / sqrt(fan in); gaussian, standard deviation "
+        "0.01; he_uniform, +-sqrt(6 / fan in); glorot_uniform, +-sqrt(6 / (fan in + fan out)). Biases start at 0.",
     )
     # what came after 2015
-    n_steps: Whole = Field(
-        default=1, ge=1, description="Number of rewards in a return, before the value of the next state."
+    n_steps: Count = setting(1, "Number of rewards in a return, before the value of the next state.")
+    double: Flag = setting(
+        False, "Whether the online network chooses the action whose value the target network gives (double)."
     )
-    double: bool = Field(
-        default=False,
-        strict=True,
-        description="Whether the online network chooses the action whose value the target network gives (double).",
+    dueling: Flag = setting(
+        False, "Whether half of the last hidden layer gives the state's value, the other half the advantages."
     )
-    dueling: bool = Field(
-        default=False,
-        strict=True,
-        description="Whether half of the last hidden layer gives the state's value, the other half the advantages.",
-    )
-    prioritised: bool = Field(
-        default=False,
-        strict=True,
-        description="Whether transitions are drawn in proportion to a power of their last error.",
-    )
-    priority_exponent: Number = Field(
-        default=0.5, ge=0, le=1, description="Power of the last error (alpha) in prioritised replay."
-    )
-    importance_exponent: Number = Field(
-        default=0.4, ge=0, le=1, description="Power of the importance weights at the start (beta); it grows to 1."
-    )
-    importance_steps: Whole = Field(
-        default=400_000, ge=1, description="Steps in which the power of the importance weights grows to 1."
-    )
+    prioritised: Flag = setting(False, "Whether transitions are drawn in proportion to a power of their last error.")
+    priority_exponent: Share = setting(0.5, "Power of the last error (alpha) in prioritised replay.")
+    importance_exponent: Share = setting(0.4, "Power of the importance weights at the start (beta); it grows to 1.")
+    importance_steps: Count = setting(400_000, "Steps in which the power of the importance weights grows to 1.")
 
     def __post_init__(self) -> None:
         super().__post_init__()

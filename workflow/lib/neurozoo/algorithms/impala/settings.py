@@ -3,7 +3,6 @@
 from dataclasses import replace
 from typing import ClassVar, Literal
 
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from neurozoo.algorithms.run_settings import (
@@ -18,7 +17,7 @@ from neurozoo.environments.mazes.curriculum import PHASES, Curriculum, Phase
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import get_keras_network
 from neurozoo.networks.keras_networks import Q_VALUES, InitialWeights, Precision
-from neurozoo.validation import Number, Whole
+from neurozoo.validation import Count, Flag, Number, Share, Whole, setting
 
 # Those of ale-py's vector environment, and mazes. `simple_dqn` has steps without action at the start, for dqn alone.
 PROTOCOLS_LEARNED = ("machado2018", "nature2015", "maze", "gymnasium")
@@ -43,177 +42,130 @@ class ImpalaSettings(LearnerSettings):
     num_test_episodes: NumTestEpisodes = 30
     frames: Frames = 200_000_000  # of the emulator, as in the paper; impala_horovod_gym counts steps, a quarter as many
     protocol: ProtocolName = "nature2015"
-    epoch_steps: Whole = Field(
-        default=250_000,
-        ge=1,
-        description="Steps between two reports; the last epoch is finished even if the budget ends within it.",
+    epoch_steps: Count = setting(
+        250_000, "Steps between two reports; the last epoch is finished even if the budget ends within it."
     )
-    test_period: Whole = Field(
-        default=0, ge=0, description="Epochs between two tests; 0 for a test only after the last epoch."
-    )
-    test_epsilon: Number = Field(
-        default=0.05, ge=0, le=1, description="Probability of a random action in tests of pqn."
-    )
-    test_actions: Literal["sampled", "greedy"] = Field(
-        default="sampled",
-        description="How tests of the other objectives choose actions: `sampled` draws them from the policy, `greedy` "
-        "takes the most probable ones.",
+    test_period: Whole = setting(0, "Epochs between two tests; 0 for a test only after the last epoch.", ge=0)
+    test_epsilon: Share = setting(0.05, "Probability of a random action in tests of pqn.")
+    test_actions: Literal["sampled", "greedy"] = setting(
+        "sampled",
+        "How tests of the other objectives choose actions: `sampled` draws them from the policy, `greedy` takes the "
+        "most probable ones.",
     )
     # acting
-    num_envs: Whole = Field(
-        default=32, ge=1, description="Environments that are played side by side; a multiple of batch_size."
-    )
-    unroll_length: Whole = Field(default=20, ge=1, description="Steps of an unroll.")
-    life_loss: Literal["ignore", "terminal"] = Field(
-        default="terminal",
-        description="ignore, or terminal (for learning, a lost life ends the episode; the game goes on).",
+    num_envs: Count = setting(32, "Environments that are played side by side; a multiple of batch_size.")
+    unroll_length: Count = setting(20, "Steps of an unroll.")
+    life_loss: Literal["ignore", "terminal"] = setting(
+        "terminal", "ignore, or terminal (for learning, a lost life ends the episode; the game goes on)."
     )
     # processes (MPI)
-    learners: Whole = Field(
-        default=1, ge=1, description="Processes that learn together; each has num_envs environments of its own."
+    learners: Count = setting(1, "Processes that learn together; each has num_envs environments of its own.")
+    actors: Whole = setting(
+        0, "Processes that only act. They share the environments of their learners, which then play none.", ge=0
     )
-    actors: Whole = Field(
-        default=0,
-        ge=0,
-        description="Processes that only act. They share the environments of their learners, which then play none.",
-    )
-    gradients: Literal["average", "sum"] = Field(
-        default="average", description="How the gradients of several learners are put together: average or sum."
+    gradients: Literal["average", "sum"] = setting(
+        "average", "How the gradients of several learners are put together: average or sum."
     )
     # learning
-    objective: Literal["vtrace", "ppo", "pqn"] = Field(
-        default="vtrace",
-        description="What is learned: vtrace (IMPALA; losses are sums over the steps of an update), ppo (losses are "
-        "means) or pqn (action values instead of a policy; the loss is a mean).",
+    objective: Literal["vtrace", "ppo", "pqn"] = setting(
+        "vtrace",
+        "What is learned: vtrace (IMPALA; losses are sums over the steps of an update), ppo (losses are means) or pqn "
+        "(action values instead of a policy; the loss is a mean).",
     )
-    initial_weights: InitialWeights = Field(
-        default="fan_in",
-        description="fan_in (truncated normal, as in the paper's code) or orthogonal (as in CleanRL).",
+    initial_weights: InitialWeights = setting(
+        "fan_in", "fan_in (truncated normal, as in the paper's code) or orthogonal (as in CleanRL)."
     )
-    dtype: Precision = Field(
-        default="float32",
-        description="What updates compute in: float32, or mixed_bfloat16 (convolutions and the dense layer after them "
-        "in bfloat16, all else and all weights in float32), which is faster on processors with AVX512-BF16 or AMX. "
+    dtype: Precision = setting(
+        "float32",
+        "What updates compute in: float32, or mixed_bfloat16 (convolutions and the dense layer after them in "
+        "bfloat16, all else and all weights in float32), which is faster on processors with AVX512-BF16 or AMX. "
         "Acting and tests are float32.",
     )
-    batch_size: Whole = Field(default=32, ge=1, description="Unrolls of an update.")
+    batch_size: Count = setting(32, "Unrolls of an update.")
     shards: Shards = 1
-    discount: Number = Field(default=0.99, ge=0, le=1, description="Discount per step.")
-    baseline_cost: Number = Field(default=0.5, ge=0, description="Factor on the loss of the baseline.")
-    entropy_cost: Number = Field(default=0.01, ge=0, description="Factor on the entropy of the policy.")
-    reward_scale: Number = Field(
-        default=1.0,
+    discount: Share = setting(0.99, "Discount per step.")
+    baseline_cost: Number = setting(0.5, "Factor on the loss of the baseline.", ge=0)
+    entropy_cost: Number = setting(0.01, "Factor on the entropy of the policy.", ge=0)
+    reward_scale: Number = setting(
+        1.0,
+        "Factor on rewards before they are clipped, for learning only. Where scores are in the hundreds, the loss of "
+        "the baseline else takes up the whole bounded gradient.",
         gt=0,
-        description="Factor on rewards before they are clipped, for learning only. Where scores are in the hundreds, "
-        "the loss of the baseline else takes up the whole bounded gradient.",
     )
-    reward_clipping: Literal["abs_one", "soft_asymmetric", "none"] = Field(
-        default="abs_one",
-        description="For learning: abs_one (rewards clipped to [-1, 1]), soft_asymmetric (5 tanh(r / 5), and 1.5 "
-        "tanh(r / 5) of losses) or none.",
+    reward_clipping: Literal["abs_one", "soft_asymmetric", "none"] = setting(
+        "abs_one",
+        "For learning: abs_one (rewards clipped to [-1, 1]), soft_asymmetric (5 tanh(r / 5), and 1.5 tanh(r / 5) of "
+        "losses) or none.",
     )
-    optimizer: Literal["rmsprop", "adam", "radam"] = Field(
-        default="rmsprop", description="rmsprop, adam or radam (rectified Adam, which begins with small steps)."
+    optimizer: Literal["rmsprop", "adam", "radam"] = setting(
+        "rmsprop", "rmsprop, adam or radam (rectified Adam, which begins with small steps)."
     )
-    learning_rate: Number = Field(default=0.0006, ge=0, description="Learning rate at the start; linear to 0.")
-    learning_rate_frames: Whole | None = Field(
-        default=None, ge=1, description="Frames until the learning rate is 0; empty for the budget."
+    learning_rate: Number = setting(0.0006, "Learning rate at the start; linear to 0.", ge=0)
+    learning_rate_frames: Whole | None = setting(
+        None, "Frames until the learning rate is 0; empty for the budget.", ge=1
     )
-    counter: Literal["frames", "original"] = Field(
-        default="frames",
-        description="What the learning rate follows: frames, or original (steps and one more per update, as in "
+    counter: Literal["frames", "original"] = setting(
+        "frames",
+        "What the learning rate follows: frames, or original (steps and one more per update, as in "
         "impala_horovod_gym).",
     )
-    decay_rate: Number = Field(default=0.99, ge=0, le=1, description="Decay rate of the moving average of rmsprop.")
-    momentum: Number = Field(default=0.0, ge=0, lt=1, description="Momentum of rmsprop.")
-    optimizer_epsilon: Number = Field(
-        default=0.01, gt=0, description="The small number in the optimizer's denominator."
+    decay_rate: Share = setting(0.99, "Decay rate of the moving average of rmsprop.")
+    momentum: Number = setting(0.0, "Momentum of rmsprop.", ge=0, lt=1)
+    optimizer_epsilon: Number = setting(0.01, "The small number in the optimizer's denominator.", gt=0)
+    epsilon_inside: Flag = setting(
+        True, "Whether this number is inside of the root of rmsprop (TensorFlow) or outside (PyTorch, Optax)."
     )
-    epsilon_inside: bool = Field(
-        default=True,
-        strict=True,
-        description="Whether this number is inside of the root of rmsprop (TensorFlow) or outside (PyTorch, Optax).",
+    initial_accumulator: Number = setting(
+        1.0, "First value of the moving average of rmsprop: 1 in TensorFlow 1, 0 in PyTorch and Optax.", ge=0
     )
-    initial_accumulator: Number = Field(
-        default=1.0,
-        ge=0,
-        description="First value of the moving average of rmsprop: 1 in TensorFlow 1, 0 in PyTorch and Optax.",
-    )
-    max_gradient_norm: Number | None = Field(
-        default=40.0, gt=0, description="Largest norm of the gradient, to which it is scaled down; empty for none."
+    max_gradient_norm: Number | None = setting(
+        40.0, "Largest norm of the gradient, to which it is scaled down; empty for none.", gt=0
     )
     # V-trace
-    rho_bar: Number | None = Field(
-        default=1.0, ge=0, description="Bound of the importance weights of the baseline's errors; empty for none."
+    rho_bar: Number | None = setting(
+        1.0, "Bound of the importance weights of the baseline's errors; empty for none.", ge=0
     )
-    pg_rho_bar: Number | None = Field(
-        default=1.0, ge=0, description="Bound of the importance weights of the advantages; empty for none."
-    )
-    c_bar: Number | None = Field(
-        default=1.0, ge=0, description="Bound of the importance weights that carry errors back; empty for none."
-    )
-    vtrace_lambda: Number = Field(default=1.0, ge=0, le=1, description="Factor on the latter weights.")
+    pg_rho_bar: Number | None = setting(1.0, "Bound of the importance weights of the advantages; empty for none.", ge=0)
+    c_bar: Number | None = setting(1.0, "Bound of the importance weights that carry errors back; empty for none.", ge=0)
+    vtrace_lambda: Share = setting(1.0, "Factor on the latter weights.")
     # PPO and PQN
-    epochs: Whole = Field(
-        default=1, ge=1, description="How often ppo and pqn learn from each rollout; vtrace learns from it once."
+    epochs: Count = setting(1, "How often ppo and pqn learn from each rollout; vtrace learns from it once.")
+    minibatches: Literal["unrolls", "steps"] = setting(
+        "unrolls",
+        "What ppo and pqn draw for an update: unrolls, or as many single steps; networks with memory always get "
+        "unrolls.",
     )
-    minibatches: Literal["unrolls", "steps"] = Field(
-        default="unrolls",
-        description="What ppo and pqn draw for an update: unrolls, or as many single steps; networks with memory "
-        "always get unrolls.",
-    )
-    gae_lambda: Number = Field(
-        default=0.95,
-        ge=0,
-        le=1,
-        description="Lambda of ppo's generalized advantage estimation, and of pqn's Q(lambda) returns: from 0 (values "
-        "of the next step) to 1 (all rewards of the rollout).",
+    gae_lambda: Share = setting(
+        0.95,
+        "Lambda of ppo's generalized advantage estimation, and of pqn's Q(lambda) returns: from 0 (values of the next "
+        "step) to 1 (all rewards of the rollout).",
     )
     # PPO
-    clip_ratio: Number = Field(
-        default=0.1, gt=0, description="How far from 1 the ratio of new and old probability counts in ppo."
-    )
-    clip_values: bool = Field(
-        default=True, strict=True, description="Whether ppo bounds changes of the baseline by clip_ratio, too."
-    )
-    normalize_advantages: bool = Field(
-        default=True, strict=True, description="Whether ppo's advantages get mean 0 and deviation 1 in each update."
-    )
-    proximal_policy: Literal["acting", "learning"] = Field(
-        default="acting",
-        description="The policy that ppo stays close to: acting (the one that played the rollout; its weights are one "
-        "rollout older) or learning (the one that begins to learn from it: decoupled PPO, which asks the network once "
-        "more about every step, and weights steps by how much more probable their actions have become).",
+    clip_ratio: Number = setting(0.1, "How far from 1 the ratio of new and old probability counts in ppo.", gt=0)
+    clip_values: Flag = setting(True, "Whether ppo bounds changes of the baseline by clip_ratio, too.")
+    normalize_advantages: Flag = setting(True, "Whether ppo's advantages get mean 0 and deviation 1 in each update.")
+    proximal_policy: Literal["acting", "learning"] = setting(
+        "acting",
+        "The policy that ppo stays close to: acting (the one that played the rollout; its weights are one rollout "
+        "older) or learning (the one that begins to learn from it: decoupled PPO, which asks the network once more "
+        "about every step, and weights steps by how much more probable their actions have become).",
     )
     # mazes to learn in; other games ignore it
-    easy_mazes: Number = Field(
-        default=0.1, ge=0, lt=1, description="Share of the budget in which mazes are easy: few walls, and a near goal."
+    easy_mazes: Number = setting(
+        0.1, "Share of the budget in which mazes are easy: few walls, and a near goal.", ge=0, lt=1
     )
-    most_walls: Number = Field(
-        default=0.6,
-        gt=0,
-        le=0.9,
-        description="After that, the probability of a wall is drawn for each maze, from 0 to this.",
+    most_walls: Number = setting(
+        0.6, "After that, the probability of a wall is drawn for each maze, from 0 to this.", gt=0, le=0.9
     )
-    farthest_mazes: Number = Field(
-        default=0.5,
-        ge=0,
-        le=1,
-        description="After that, share of mazes whose goal is as far from the start as possible, as in tests.",
+    farthest_mazes: Share = setting(
+        0.5, "After that, share of mazes whose goal is as far from the start as possible, as in tests."
     )
     # PQN
-    epsilon_start: Number = Field(
-        default=1.0, ge=0, le=1, description="Probability of a random action at pqn's first step of training."
+    epsilon_start: Share = setting(1.0, "Probability of a random action at pqn's first step of training.")
+    epsilon_end: Share = setting(
+        0.01, "Probability of a random action of pqn from `epsilon_steps` on; linear in between."
     )
-    epsilon_end: Number = Field(
-        default=0.01,
-        ge=0,
-        le=1,
-        description="Probability of a random action of pqn from `epsilon_steps` on; linear in between.",
-    )
-    epsilon_steps: Whole = Field(
-        default=1_000_000, ge=1, description="Steps of all environments until pqn's epsilon is `epsilon_end`."
-    )
+    epsilon_steps: Count = setting(1_000_000, "Steps of all environments until pqn's epsilon is `epsilon_end`.")
 
     def __post_init__(self) -> None:
         super().__post_init__()

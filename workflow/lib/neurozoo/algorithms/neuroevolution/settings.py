@@ -13,7 +13,7 @@ from neurozoo.environments.protocols import has_continuous_outputs, output_names
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import get_architecture
 from neurozoo.networks.chains import Network
-from neurozoo.validation import Number, Whole, either
+from neurozoo.validation import Count, Flag, Number, Share, Whole, either, setting
 
 EliteRule = Literal["validated", "racing", "carried"]
 FirstGeneration = Literal["random", "mutations"]
@@ -28,23 +28,22 @@ class EvolutionSettings(RunSettings):
     WAYS_TO_RUN: ClassVar[tuple[str, ...]] = ("snapshot_frames", "record_population")
     STARTS_FROM: ClassVar[Literal["nothing", "population", "weights"]] = "nothing"  # what `start_source` holds
 
-    engine: Literal["native", "batched"] = Field(
-        default="native",
-        description="Where episodes are played: native (threads of the processor) or batched (networks on a GPU, "
-        "docs/gpu.md). Results differ only by the rounding of sums.",
+    engine: Literal["native", "batched"] = setting(
+        "native",
+        "Where episodes are played: native (threads of the processor) or batched (networks on a GPU, docs/gpu.md). "
+        "Results differ only by the rounding of sums.",
     )
     episode_cutoff_mode: Annotated[
         Annotated[Whole, Field(ge=1), Tag("<integer>")] | Annotated[str, Tag("<string>")],
         either("integer", "string"),
-    ] = Field(
-        default=5000,
-        description="Longest training episode: a number of steps, `env_default` (the protocol's limit), or "
+    ] = setting(
+        5000,
+        "Longest training episode: a number of steps, `env_default` (the protocol's limit), or "
         "`adaptive:start,fraction,factor,cap`.",
     )
-    record_population: bool = Field(
-        default=False,
-        strict=True,
-        description="Whether the behaviour of every individual is kept in population/, for `compare population` "
+    record_population: Flag = setting(
+        False,
+        "Whether the behaviour of every individual is kept in population/, for `compare population` "
         "(docs/comparing.md). This does not change a run.",
     )
 
@@ -101,69 +100,65 @@ class GaSettings(EvolutionSettings):
     STARTS_FROM = "population"
 
     # search
-    population_size: Whole = Field(default=1000, ge=1, description="Offspring per generation.")
-    selection_threshold: Whole = Field(
-        default=20, ge=0, description="T, the number of parents (truncation selection); 0 is random search."
+    population_size: Count = setting(1000, "Offspring per generation.")
+    selection_threshold: Whole = setting(
+        20, "T, the number of parents (truncation selection); 0 is random search.", ge=0
     )
-    validation_threshold: Whole = Field(
-        default=10, ge=1, description="Candidates that are evaluated again to choose the elite."
-    )
-    num_validation_episodes: Whole = Field(default=30, ge=1, description="Validation episodes of each candidate.")
+    validation_threshold: Count = setting(10, "Candidates that are evaluated again to choose the elite.")
+    num_validation_episodes: Count = setting(30, "Validation episodes of each candidate.")
     mutation_power: MutationPower = 0.002
-    elite_rule: EliteRule = Field(
-        default="validated",
-        description="How the elite is chosen (docs/ga.md): validated (published in 2018), racing (ours, with no more "
-        "episodes) or carried (published in 2017: the best training score of all generations).",
+    elite_rule: EliteRule = setting(
+        "validated",
+        "How the elite is chosen (docs/ga.md): validated (published in 2018), racing (ours, with no more episodes) or "
+        "carried (published in 2017: the best training score of all generations).",
     )
-    first_generation: FirstGeneration = Field(
-        default="random",
-        description="random (each a fresh genome) or mutations (all of them children of one fresh genome; in random "
-        "search, so are those of later generations).",
+    first_generation: FirstGeneration = setting(
+        "random",
+        "random (each a fresh genome) or mutations (all of them children of one fresh genome; in random search, so "
+        "are those of later generations).",
     )
-    load_population: str | None = Field(
-        default=None,
+    load_population: str | None = setting(
+        None,
+        "Whose children the first generation are: a run's folder (its parents), a file with a population, or a genome "
+        "(docs/ga.md); empty for none.",
         min_length=1,
-        description="Whose children the first generation are: a run's folder (its parents), a file with a population, "
-        "or a genome (docs/ga.md); empty for none.",
     )
-    stage_threshold: Number | None = Field(
-        default=None,
+    stage_threshold: Number | None = setting(
+        None,
+        "Of river_crossing with fixed rules: share of the population's attempts that have to solve all rivers of a "
+        "stage before the next, wider one counts (published: 0.8); empty to count all from the start.",
         gt=0,
         le=1,
-        description="Of river_crossing with fixed rules: share of the population's attempts that have to solve all "
-        "rivers of a stage before the next, wider one counts (published: 0.8); empty to count all from the start.",
     )
-    crossover: Crossover = Field(
-        default="none",
-        description="none (a child is a mutation of one parent), one_point (for networks of few weights: a child has "
-        "the first weights of one parent and the last ones of another, and one of its weights mutates) or "
-        "reversed_one_point (as published: its weights come back to front; docs/ga.md).",
+    crossover: Crossover = setting(
+        "none",
+        "none (a child is a mutation of one parent), one_point (for networks of few weights: a child has the first "
+        "weights of one parent and the last ones of another, and one of its weights mutates) or reversed_one_point "
+        "(as published: its weights come back to front; docs/ga.md).",
     )
-    copied_parents: Whole = Field(
-        default=0, ge=0, description="With crossover: the best parents that play again, unchanged, as offspring."
+    copied_parents: Whole = setting(
+        0, "With crossover: the best parents that play again, unchanged, as offspring.", ge=0
     )
-    weight_limit: Above0 | None = Field(
-        default=None, description="With crossover: the largest absolute weight; empty for no limit."
+    weight_limit: Above0 | None = setting(None, "With crossover: the largest absolute weight; empty for no limit.")
+    target_score: Number | None = setting(
+        None, "Score of the elite at which a run ends before its budget; empty to spend all of it."
     )
-    target_score: Number | None = Field(
-        default=None, description="Score of the elite at which a run ends before its budget; empty to spend all of it."
+    selection: Selection = setting(
+        "generations",
+        "generations (all episodes of one end before the next begins) or asynchronous (no worker ever waits, and a "
+        "run depends on the order in which episodes end; docs/ga.md).",
     )
-    selection: Selection = Field(
-        default="generations",
-        description="generations (all episodes of one end before the next begins) or asynchronous (no worker ever "
-        "waits, and a run depends on the order in which episodes end; docs/ga.md).",
-    )
-    episodes_in_flight: Whole | None = Field(
-        default=None,
+    episodes_in_flight: Whole | None = setting(
+        None,
+        "Of selection: asynchronous: episodes that are played or wait for a worker, at any time. Fewer than threads "
+        "(engine: batched: than slots) leave some idle; empty for a quarter of population_size.",
         ge=1,
-        description="Of selection: asynchronous: episodes that are played or wait for a worker, at any time. Fewer "
-        "than threads (engine: batched: than slots) leave some idle; empty for a quarter of population_size.",
     )
-    repeat_arrivals: str | None = Field(
-        default=None,
+    repeat_arrivals: str | None = setting(
+        None,
+        "Of selection: asynchronous: the folder of a run, or its log.jsonl, whose order of arrival this run repeats, "
+        "with any number of threads (docs/ga.md); empty for none.",
         min_length=1,
-        description="Of selection: asynchronous: the folder of a run, or its log.jsonl, whose order of arrival this "
-        "run repeats, with any number of threads (docs/ga.md); empty for none.",
     )
 
     @property
@@ -263,19 +258,17 @@ class GradientSettings(EvolutionSettings):
     # search
     population_size: PerturbedPopulation = 5000
     mutation_power: MutationPower = 0.02
-    tied_ranks: Literal["order", "average"] = Field(
-        default="order",
-        description="Ranks of equal scores: order (the earlier one gets the lower rank, as published) or average (all "
-        "get the mean of their ranks, so equal scores say nothing).",
+    tied_ranks: Literal["order", "average"] = setting(
+        "order",
+        "Ranks of equal scores: order (the earlier one gets the lower rank, as published) or average (all get the "
+        "mean of their ranks, so equal scores say nothing).",
     )
     # step
-    l2coeff: Number = Field(
-        default=0.005, ge=0, description="Weight decay: this multiple of the weights is added to the gradient."
+    l2coeff: Number = setting(0.005, "Weight decay: this multiple of the weights is added to the gradient.", ge=0)
+    optimizer: Literal["adam", "sgd", "sgd_2017"] = setting(
+        "adam", "adam, sgd (momentum as in the GPU code) or sgd_2017 (as in the distributed code)."
     )
-    optimizer: Literal["adam", "sgd", "sgd_2017"] = Field(
-        default="adam", description="adam, sgd (momentum as in the GPU code) or sgd_2017 (as in the distributed code)."
-    )
-    stepsize: Number = Field(default=0.01, ge=0, description="Step size of the optimizer.")
+    stepsize: Number = setting(0.01, "Step size of the optimizer.", ge=0)
     # budget
     frames: Frames = 1_000_000_000
 
@@ -293,29 +286,28 @@ class EsSettings(GradientSettings):
 
     STARTS_FROM = "weights"
 
-    return_proc_mode: Literal["centered_rank", "sign", "centered_sign_rank"] = Field(
-        default="centered_rank",
-        description="What weights the gradient: centered_rank (ranks of the scores), sign (sums of the signs of the "
-        "rewards) or centered_sign_rank (ranks of these sums).",
+    return_proc_mode: Literal["centered_rank", "sign", "centered_sign_rank"] = setting(
+        "centered_rank",
+        "What weights the gradient: centered_rank (ranks of the scores), sign (sums of the signs of the rewards) or "
+        "centered_sign_rank (ranks of these sums).",
     )
-    load_from: str | None = Field(
-        default=None,
+    load_from: str | None = setting(
+        None,
+        "Initial weights: a run's folder, a checkpoint.npz or a genome (docs/es.md); empty for random ones.",
         min_length=1,
-        description="Initial weights: a run's folder, a checkpoint.npz or a genome (docs/es.md); empty for random "
-        "ones.",
     )
-    observation_statistics: Number = Field(
-        default=0.01,
+    observation_statistics: Number = setting(
+        0.01,
+        "Of the network `mujoco`: share of the population's episodes whose observations enter the statistics "
+        "(published: calc_obstat_prob).",
         gt=0,
         le=1,
-        description="Of the network `mujoco`: share of the population's episodes whose observations enter the "
-        "statistics (published: calc_obstat_prob).",
     )
-    action_noise: Number = Field(
-        default=0.0,
+    action_noise: Number = setting(
+        0.0,
+        "Of gym. worlds with continuous actions: standard deviation of Gaussian noise on the actions of the "
+        "population (published: ac_noise_std).",
         ge=0,
-        description="Of gym. worlds with continuous actions: standard deviation of Gaussian noise on the actions of "
-        "the population (published: ac_noise_std).",
     )
 
     @property
@@ -344,25 +336,18 @@ class NoveltySettings(GradientSettings):
 
     population_size: PerturbedPopulation = 100
     num_test_episodes: NumTestEpisodes = 30
-    num_agents: Whole = Field(
-        default=3,
-        ge=1,
-        description="Sets of weights, of which one moves per generation (published: the novelty block's "
-        "population_size).",
+    num_agents: Count = setting(
+        3, "Sets of weights, of which one moves per generation (published: the novelty block's population_size)."
     )
-    num_neighbours: Whole = Field(
-        default=10, ge=1, description="k, the number of nearest behaviours in the archive that define novelty."
+    num_neighbours: Count = setting(10, "k, the number of nearest behaviours in the archive that define novelty.")
+    num_rollouts: Count = setting(1, "Episodes whose mean is an agent's behaviour.")
+    num_validation_episodes: Count = setting(
+        3,
+        "Episodes of the moved agent, including those of `num_rollouts`; the result is the agent with the best mean "
+        "score.",
     )
-    num_rollouts: Whole = Field(default=1, ge=1, description="Episodes whose mean is an agent's behaviour.")
-    num_validation_episodes: Whole = Field(
-        default=3,
-        ge=1,
-        description="Episodes of the moved agent, including those of `num_rollouts`; the result is the agent with the "
-        "best mean score.",
-    )
-    selection: Literal["novelty_prob", "round_robin"] = Field(
-        default="novelty_prob",
-        description="Which agent moves: novelty_prob (by chance, in proportion to novelty) or round_robin.",
+    selection: Literal["novelty_prob", "round_robin"] = setting(
+        "novelty_prob", "Which agent moves: novelty_prob (by chance, in proportion to novelty) or round_robin."
     )
     behaviour: Behaviour = None
 
@@ -383,19 +368,11 @@ class NsraSettings(NoveltySettings):
     Source: Conti et al. 2018, arXiv:1712.06560.
     """
 
-    reward_weight: Number = Field(
-        default=1.0,
-        ge=0,
-        le=1,
-        description="Weight of rewards at the start, from 0 (only novelty) to 1 (only rewards).",
+    reward_weight: Share = setting(1.0, "Weight of rewards at the start, from 0 (only novelty) to 1 (only rewards).")
+    weight_step: Share = setting(
+        0.05, "Added to the weight after a new best score; subtracted after `patience` generations without one."
     )
-    weight_step: Number = Field(
-        default=0.05,
-        ge=0,
-        le=1,
-        description="Added to the weight after a new best score; subtracted after `patience` generations without one.",
-    )
-    patience: Whole = Field(default=50, ge=1, description="Generations without a new best score.")
+    patience: Count = setting(50, "Generations without a new best score.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -405,12 +382,10 @@ class GaNoveltySettings(GaSettings):
     Source: Such et al. 2017, arXiv:1712.06567.
     """
 
-    num_neighbours: Whole = Field(
-        default=25, ge=1, description="k, the number of nearest members of population and archive that define novelty."
+    num_neighbours: Count = setting(
+        25, "k, the number of nearest members of population and archive that define novelty."
     )
-    archive_probability: Number = Field(
-        default=0.01, ge=0, le=1, description="Probability with which an offspring enters the archive."
-    )
+    archive_probability: Share = setting(0.01, "Probability with which an offspring enters the archive.")
     behaviour: Behaviour = None
 
     def check_game(self, game: str) -> None:

@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from neurozoo.algorithms.run_settings import Settings
 from neurozoo.errors import unknown_name
-from neurozoo.validation import Number, Whole
+from neurozoo.validation import Count, Number, Share, Whole, setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,54 +18,44 @@ class GeneratorSettings(Settings):
     Sources: section 5.2 of the description of DSAGE; Gulrajani et al. 2017, arXiv:1704.00028.
     """
 
-    seed: Whole = Field(default=0, ge=0, description="Seed of initial weights, batches and solutions.")
-    corpus: Whole = Field(default=6_000, ge=100, description="Levels to learn from, which the agent sorts out.")
-    corpus_seed: Whole = Field(default=1, ge=0, description="Seed of these levels.")
-    kind: Literal["wgan", "wgan_gp"] = Field(
-        default="wgan",
-        description="wgan (as published: clipped weights, RMSprop, a ramp after the last layer) or wgan_gp (gradient "
-        "penalty, Adam, softmax).",
+    seed: Whole = setting(0, "Seed of initial weights, batches and solutions.", ge=0)
+    corpus: Whole = setting(6_000, "Levels to learn from, which the agent sorts out.", ge=100)
+    corpus_seed: Whole = setting(1, "Seed of these levels.", ge=0)
+    kind: Literal["wgan", "wgan_gp"] = setting(
+        "wgan",
+        "wgan (as published: clipped weights, RMSprop, a ramp after the last layer) or wgan_gp (gradient penalty, "
+        "Adam, softmax).",
     )
-    picture: Literal["square", "level"] = Field(
-        default="square",
-        description="What is generated: square (as published: 64 x 64 tiles, of which a level is the upper left "
-        "corner) or level (16 x 56 tiles).",
+    picture: Literal["square", "level"] = setting(
+        "square",
+        "What is generated: square (as published: 64 x 64 tiles, of which a level is the upper left corner) or level "
+        "(16 x 56 tiles).",
     )
-    channels: Whole = Field(
-        default=64, ge=1, description="Channels of the critic's first layer and before the generator's last one."
-    )
-    steps: Whole = Field(
-        default=63_000, ge=1, description="Updates of the generator. 63,000 are about the published 5,000 epochs."
-    )
-    batch_size: Whole = Field(default=32, ge=2, description="Levels of an update.")
-    critic_steps: Whole = Field(default=5, ge=1, description="Updates of the critic before one of the generator.")
-    more_critic_steps: Whole = Field(
-        default=100, ge=1, description="The same for the first 25 updates of the generator and for every 500th."
-    )
-    learning_rate: Number = Field(default=5e-5, gt=0, description="Learning rate of both networks.")
-    clip: Number = Field(default=0.01, gt=0, description="Largest weight of the critic; of wgan only.")
-    gradient_penalty: Number = Field(
-        default=10.0, ge=0, description="Factor on the penalty of slopes that are not 1; of wgan_gp only."
-    )
-    logit_penalty: Number = Field(
-        default=0.0,
+    channels: Count = setting(64, "Channels of the critic's first layer and before the generator's last one.")
+    steps: Count = setting(63_000, "Updates of the generator. 63,000 are about the published 5,000 epochs.")
+    batch_size: Whole = setting(32, "Levels of an update.", ge=2)
+    critic_steps: Count = setting(5, "Updates of the critic before one of the generator.")
+    more_critic_steps: Count = setting(100, "The same for the first 25 updates of the generator and for every 500th.")
+    learning_rate: Number = setting(5e-5, "Learning rate of both networks.", gt=0)
+    clip: Number = setting(0.01, "Largest weight of the critic; of wgan only.", gt=0)
+    gradient_penalty: Number = setting(10.0, "Factor on the penalty of slopes that are not 1; of wgan_gp only.", ge=0)
+    logit_penalty: Number = setting(
+        0.0,
+        "Factor on the mean square of the generator's outputs before the softmax, in its loss. Without it, rare tiles "
+        "get probabilities without a slope early on, and never come back; of wgan_gp only.",
         ge=0,
-        description="Factor on the mean square of the generator's outputs before the softmax, in its loss. Without it, "
-        "rare tiles get probabilities without a slope early on, and never come back; of wgan_gp only.",
     )
-    rarity: Number = Field(
-        default=0.0,
-        ge=0,
-        le=1,
-        description="How much more often levels with rare tiles are drawn: the weight of a level is one through the "
-        "share of levels that have its rarest tile, to this power. 0, as published, for all alike.",
+    rarity: Share = setting(
+        0.0,
+        "How much more often levels with rare tiles are drawn: the weight of a level is one through the share of "
+        "levels that have its rarest tile, to this power. 0, as published, for all alike.",
     )
-    averaging: Number = Field(
-        default=0.0,
+    averaging: Number = setting(
+        0.0,
+        "How much of a moving average of the generator's weights an update keeps; the average becomes the result. 0, "
+        "as published, for the last weights.",
         ge=0,
         lt=1,
-        description="How much of a moving average of the generator's weights an update keeps; the average becomes the "
-        "result. 0, as published, for the last weights.",
     )
 
     def critic_steps_before(self, step: int) -> int:

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from neurozoo.algorithms.run_settings import Need, Settings
@@ -21,15 +20,13 @@ from neurozoo.environments.level_domains import (
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.files import sha256_of
 from neurozoo.native import BUILD
-from neurozoo.validation import Flag, Number, Whole
+from neurozoo.validation import Count, Flag, Number, Whole, setting
 
 _MOST_CELLS = 10_000_000  # of an archive; its tables and pictures could not hold more
-EmitterBatch = Field(default=30, ge=1, description="Solutions that each emitter proposes at a time.")
-NumEmitters = Field(default=5, ge=1, description="Number of emitters.")
-InitialPopulation = Field(default=100, ge=1, description="Random solutions of each emitter before its first children.")
-NumMutations = Field(
-    default=10, ge=1, description="Entries of a child that are drawn anew; some of them keep their value."
-)
+EmitterBatch = setting(30, "Solutions that each emitter proposes at a time.")
+NumEmitters = setting(5, "Number of emitters.")
+InitialPopulation = setting(100, "Random solutions of each emitter before its first children.")
+NumMutations = setting(10, "Entries of a child that are drawn anew; some of them keep their value.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,40 +39,37 @@ class LevelSearchSettings(Settings):
     """
 
     # budget
-    evaluations: Whole = Field(
-        default=100_000, ge=1, description="Budget: levels that an agent is sent into. The last batch is cut to it."
-    )
-    seed: Whole = Field(default=0, ge=0, description="Seed of the experiment; every run adds its number.")
+    evaluations: Count = setting(100_000, "Budget: levels that an agent is sent into. The last batch is cut to it.")
+    seed: Whole = setting(0, "Seed of the experiment; every run adds its number.", ge=0)
     # archive
-    measures: tuple[str, str] | None = Field(
-        default=None, description="The two measures of the archive, by name; empty for the domain's own."
+    measures: tuple[str, str] | None = setting(
+        None, "The two measures of the archive, by name; empty for the domain's own."
     )
-    cells: tuple[Whole, Whole] | None = Field(
-        default=None, description="Cells of the archive along each measure; empty for the published number."
+    cells: tuple[Whole, Whole] | None = setting(
+        None, "Cells of the archive along each measure; empty for the published number."
     )
     # levels
-    decoder: str = Field(
-        default=GRAMMAR,
-        description="What turns solutions into platform levels: grammar, which has not learned anything, or the path "
-        "of a trained generator (.npz).",
+    decoder: str = setting(
+        GRAMMAR,
+        "What turns solutions into platform levels: grammar, which has not learned anything, or the path of a trained "
+        "generator (.npz).",
     )
     # evaluation of a level
-    agent: str = Field(
-        default="wall_follower",
-        description="Who is sent into the levels: a scripted agent, or the path of a trained one (.npz).",
+    agent: str = setting(
+        "wall_follower", "Who is sent into the levels: a scripted agent, or the path of a trained one (.npz)."
     )
-    num_episodes: Whole = Field(default=50, ge=1, description="Episodes in each level.")
-    num_envs: Whole = Field(default=10, ge=1, description="Copies of a level that are played side by side.")
-    episode_sampling: Literal["first_finished", "fixed"] = Field(
-        default="first_finished",
-        description="first_finished (as published: the first episodes to finish count, which favours short ones, and "
-        "the occupancy contains what the others had begun) or fixed (every episode that begins counts).",
+    num_episodes: Count = setting(50, "Episodes in each level.")
+    num_envs: Count = setting(10, "Copies of a level that are played side by side.")
+    episode_sampling: Literal["first_finished", "fixed"] = setting(
+        "first_finished",
+        "first_finished (as published: the first episodes to finish count, which favours short ones, and the "
+        "occupancy contains what the others had begun) or fixed (every episode that begins counts).",
     )
-    shares_first_direction: Flag = Field(
-        default=True, description="Whether the first episodes of all copies begin in one direction, as published."
+    shares_first_direction: Flag = setting(
+        True, "Whether the first episodes of all copies begin in one direction, as published."
     )
-    unsolvable_occupancy: Literal["walls", "zeros"] = Field(
-        default="walls", description="The occupancy of a level without a way: its walls, as published, or zeros."
+    unsolvable_occupancy: Literal["walls", "zeros"] = setting(
+        "walls", "The occupancy of a level without a way: its walls, as published, or zeros."
     )
 
     def __post_init__(self) -> None:
@@ -217,9 +211,7 @@ class DomainRandomizationSettings(LevelSearchSettings):
     The original evaluates all of them in one iteration.
     """
 
-    batch_size: Whole = Field(
-        default=150, ge=1, description="Levels between two reports. Another number draws other levels."
-    )
+    batch_size: Count = setting(150, "Levels between two reports. Another number draws other levels.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,15 +221,12 @@ class MapElitesSettings(LevelSearchSettings):
     Source: Mouret and Clune 2015, arXiv:1504.04909.
     """
 
-    num_emitters: Whole = NumEmitters
-    batch_size: Whole = EmitterBatch
-    initial_population: Whole = InitialPopulation
-    num_mutations: Whole = NumMutations
-    mutation_sigma: Number = Field(
-        default=0.2,
-        gt=0,
-        le=1000,
-        description="Standard deviation of a child's change where solutions are real numbers.",
+    num_emitters: Count = NumEmitters
+    batch_size: Count = EmitterBatch
+    initial_population: Count = InitialPopulation
+    num_mutations: Count = NumMutations
+    mutation_sigma: Number = setting(
+        0.2, "Standard deviation of a child's change where solutions are real numbers.", gt=0, le=1000
     )
 
 
@@ -248,24 +237,22 @@ class CmaMeSettings(LevelSearchSettings):
     Sources: Fontaine et al. 2020, arXiv:1912.02400; Fontaine and Nikolaidis 2023, arXiv:2205.10752.
     """
 
-    num_emitters: Whole = NumEmitters
-    batch_size: Whole = EmitterBatch
-    sigma0: Number = Field(default=0.2, gt=0, le=1000, description="First step size of the evolution strategies.")
-    ranker: Literal["2imp", "imp", "2rd", "rd", "2obj", "obj"] = Field(
-        default="2imp", description="How solutions are ranked, in the words of pyribs; CMA-MAE has imp."
+    num_emitters: Count = NumEmitters
+    batch_size: Count = EmitterBatch
+    sigma0: Number = setting(0.2, "First step size of the evolution strategies.", gt=0, le=1000)
+    ranker: Literal["2imp", "imp", "2rd", "rd", "2obj", "obj"] = setting(
+        "2imp", "How solutions are ranked, in the words of pyribs; CMA-MAE has imp."
     )
-    selection_rule: Literal["filter", "mu"] = Field(
-        default="filter", description="Parents: filter (solutions that entered the archive) or mu (the better half)."
+    selection_rule: Literal["filter", "mu"] = setting(
+        "filter", "Parents: filter (solutions that entered the archive) or mu (the better half)."
     )
-    restart_rule: Literal["no_improvement", "basic"] = Field(
-        default="no_improvement", description="When an emitter starts again from a random elite."
+    restart_rule: Literal["no_improvement", "basic"] = setting(
+        "no_improvement", "When an emitter starts again from a random elite."
     )
-    archive_learning_rate: Number | None = Field(
-        default=None, ge=0, le=1, description="Learning rate of the thresholds of CMA-MAE; empty for CMA-ME."
+    archive_learning_rate: Number | None = setting(
+        None, "Learning rate of the thresholds of CMA-MAE; empty for CMA-ME.", ge=0, le=1
     )
-    threshold_min: Number | None = Field(
-        default=None, description="First threshold of CMA-MAE; empty for CMA-ME. Give both or neither."
-    )
+    threshold_min: Number | None = setting(None, "First threshold of CMA-MAE; empty for CMA-ME. Give both or neither.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -295,67 +282,56 @@ class DsageSettings(LevelSearchSettings):
     OUTSIDE_HASH: ClassVar[tuple[str, ...]] = ("seed", "engine")
     LATER: ClassVar[Mapping[str, object]] = {"dtype": "float32"}
 
-    initial_solutions: Whole = Field(default=100, ge=1, description="Random levels that are evaluated first.")
+    initial_solutions: Count = setting(100, "Random levels that are evaluated first.")
     # inner loop: the search in the surrogate
-    inner_iterations: Whole = Field(
-        default=10_000, ge=1, description="Iterations of the search that asks the surrogate, between two evaluations."
+    inner_iterations: Count = setting(
+        10_000, "Iterations of the search that asks the surrogate, between two evaluations."
     )
-    num_emitters: Whole = NumEmitters
-    batch_size: Whole = EmitterBatch
-    initial_population: Whole = InitialPopulation
-    num_mutations: Whole = NumMutations
-    sigma0: Number = Field(
-        default=0.2,
-        gt=0,
-        le=1000,
-        description="First step size of the evolution strategies, where solutions are real numbers.",
+    num_emitters: Count = NumEmitters
+    batch_size: Count = EmitterBatch
+    initial_population: Count = InitialPopulation
+    num_mutations: Count = NumMutations
+    sigma0: Number = setting(
+        0.2, "First step size of the evolution strategies, where solutions are real numbers.", gt=0, le=1000
     )
     # candidates
-    coarse_cells: tuple[Whole, Whole] | None = Field(
-        default=None,
-        description="Regions of the archive along each measure, of which each gives one candidate; they divide cells. "
-        "Empty for the published number.",
+    coarse_cells: tuple[Whole, Whole] | None = setting(
+        None,
+        "Regions of the archive along each measure, of which each gives one candidate; they divide cells. Empty for "
+        "the published number.",
     )
-    num_random: Whole = Field(
-        default=432, ge=1, description="Candidates of the variant random_sample: about half of the regions."
-    )
+    num_random: Count = setting(432, "Candidates of the variant random_sample: about half of the regions.")
     # surrogate
-    channels: Whole = Field(default=64, ge=1, description="Channels of the first layer that predicts the measures.")
-    occupancy_channels: Whole = Field(
-        default=64, ge=1, description="Channels of the layers that predict the occupancy."
+    channels: Count = setting(64, "Channels of the first layer that predicts the measures.")
+    occupancy_channels: Count = setting(64, "Channels of the layers that predict the occupancy.")
+    residual_blocks: Whole = setting(2, "Residual blocks that predict the occupancy.", ge=0)
+    occupancy_weight: Number = setting(10.0, "Factor on the loss of the occupancy.", ge=0)
+    endpoints: Literal["train_only", "both", "neither"] = setting(
+        "train_only",
+        "Where the surrogate sees start and goal: train_only (as published: levels to predict have none), both or "
+        "neither.",
     )
-    residual_blocks: Whole = Field(default=2, ge=0, description="Residual blocks that predict the occupancy.")
-    occupancy_weight: Number = Field(default=10.0, ge=0, description="Factor on the loss of the occupancy.")
-    endpoints: Literal["train_only", "both", "neither"] = Field(
-        default="train_only",
-        description="Where the surrogate sees start and goal: train_only (as published: levels to predict have none), "
-        "both or neither.",
+    train_epochs: Count = setting(200, "Epochs of training per iteration; the long variants multiply it.")
+    train_batch_size: Count = setting(64, "Levels of an update.")
+    train_sample_size: Whole | None = setting(
+        20_000, "Latest levels that the surrogate learns from; empty for all.", ge=1
     )
-    train_epochs: Whole = Field(
-        default=200, ge=1, description="Epochs of training per iteration; the long variants multiply it."
+    learning_rate: Number = setting(0.001, "Learning rate of Adam.", gt=0)
+    ensemble: Count = setting(1, "Surrogates that learn side by side; the mean of their predictions counts.")
+    standardises_heads: Flag = setting(
+        False,
+        "Whether the loss takes each measure in units of its range. As published it takes raw units, in which the "
+        "path length outweighs everything.",
     )
-    train_batch_size: Whole = Field(default=64, ge=1, description="Levels of an update.")
-    train_sample_size: Whole | None = Field(
-        default=20_000, ge=1, description="Latest levels that the surrogate learns from; empty for all."
+    engine: Literal["native", "keras"] = setting(
+        "native",
+        "What computes the surrogate: native (the core, several times as fast, with the same results on every "
+        "processor) or keras. Results differ only by the rounding of sums.",
     )
-    learning_rate: Number = Field(default=0.001, gt=0, description="Learning rate of Adam.")
-    ensemble: Whole = Field(
-        default=1, ge=1, description="Surrogates that learn side by side; the mean of their predictions counts."
-    )
-    standardises_heads: Flag = Field(
-        default=False,
-        description="Whether the loss takes each measure in units of its range. As published it takes raw units, in "
-        "which the path length outweighs everything.",
-    )
-    engine: Literal["native", "keras"] = Field(
-        default="native",
-        description="What computes the surrogate: native (the core, several times as fast, with the same results on "
-        "every processor) or keras. Results differ only by the rounding of sums.",
-    )
-    dtype: Literal["float32", "mixed_bfloat16"] = Field(
-        default="float32",
-        description="What the core predicts with: float32, or mixed_bfloat16 (residual blocks in bfloat16), which is "
-        "faster and needs a processor with AMX. It learns with float32.",
+    dtype: Literal["float32", "mixed_bfloat16"] = setting(
+        "float32",
+        "What the core predicts with: float32, or mixed_bfloat16 (residual blocks in bfloat16), which is faster and "
+        "needs a processor with AMX. It learns with float32.",
     )
 
     def __post_init__(self) -> None:
