@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from neurozoo.algorithms import learner_session
 from neurozoo.algorithms.dqn import learner as dqn_learner
-from neurozoo.algorithms.dqn import session as dqn_session
 from neurozoo.algorithms.dqn.session import DqnSession
-from neurozoo.algorithms.impala import session as impala_session
 from neurozoo.algorithms.impala.learner import ImpalaLearner
 from neurozoo.algorithms.impala.session import ImpalaSession
 from neurozoo.algorithms.learner_session import find_core
@@ -201,7 +199,7 @@ def context(algo, model, folder, core):
 
 def test_learners_play_in_the_core_if_it_can_be_loaded_and_say_so_if_not(core, tmp_path, monkeypatch):
     monkeypatch.setattr(dqn_learner, "make_q_network", StillNetwork)
-    monkeypatch.setattr(dqn_session, "keep_to_threads", lambda threads: None)
+    monkeypatch.setattr(learner_session, "keep_to_threads", lambda threads: None)
     damaged = tmp_path / "libneurozoo_core.so"
     damaged.write_bytes(b"half")
     for given, is_native, count in ((core, True, 0), (None, False, 0), (damaged, False, 1)):
@@ -215,7 +213,7 @@ def test_learners_play_in_the_core_if_it_can_be_loaded_and_say_so_if_not(core, t
 def test_actors_of_impala_play_in_the_core_too(core, tmp_path, monkeypatch):
     for method in ("open", "close"):
         monkeypatch.setattr(ImpalaLearner, method, lambda learner, **given: None)
-    monkeypatch.setattr(impala_session, "keep_to_threads", lambda threads: None)
+    monkeypatch.setattr(learner_session, "keep_to_threads", lambda threads: None)
     for given, is_native in ((core, True), (None, False)):
         with ImpalaSession(context("impala", "impala_shallow", tmp_path / "run", given)) as session:
             environments = session._make_environments(1, lambda index, episode: 0)

@@ -31,7 +31,7 @@ CONFIG = "experiments: {toys: {algo: toy_search, games: [plane], models: [plain]
 def registered():
     ALGORITHMS.register(*toy.SPECS)
     yield
-    ALGORITHMS.unregister("toy_search")
+    del ALGORITHMS["toy_search"]
 
 
 def trained(run_dir, **settings):

@@ -123,7 +123,7 @@ def toy():
         )
     )  # fmt: skip
     yield
-    ALGORITHMS.unregister("toy")
+    del ALGORITHMS["toy"]
 
 
 def test_a_new_algorithm_appears_by_itself_in_checks_schema_and_reference(toy):

@@ -1,5 +1,6 @@
 """What a learner plays, remembers and counts; the network does not matter here and is replaced."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -7,10 +8,12 @@ import pytest
 from neurozoo.algorithms.dqn import learner as module
 from neurozoo.algorithms.dqn.learner import DeepQLearner
 from neurozoo.algorithms.dqn.session import DqnSession
+from neurozoo.algorithms.learner import LearnerTask
 from neurozoo.algorithms.session import RunContext
 from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.protocols import output_names, protocol_of
+from neurozoo.environments.vector_environments import make_vector_environment
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import get_network
 from neurozoo.records.run_result import read_run_result
@@ -19,6 +22,17 @@ TINY = {
     "epoch_steps": 200, "learning_starts": 60, "frames": 1, "num_test_episodes": 3, "test_cutoff": 30,
     "num_envs": 1, "train_frequency": 4, "batch_size": 8, "keep_replay": False, "replay_size": 2_000,
 }  # fmt: skip
+
+
+def task(settings, game, layout, protocol, core=None):
+    make = partial(make_vector_environment, game, protocol, threads=1, core=core)
+    return LearnerTask(
+        settings=settings,
+        entropy=(settings.seed, 1),
+        layout=layout,
+        protocol=protocol,
+        make_environments=lambda count, seed_of: make(count=count, seed_of=seed_of),
+    )
 
 
 class StillNetwork:
@@ -65,10 +79,10 @@ def opened(monkeypatch, tmp_path):
         settings = resolve_settings("dqn", preset=preset, overrides=TINY | {"test_steps": None} | overrides)
         protocol = protocol_of(game, settings.protocol, action_set=settings.action_set)
         layout = get_network("small").layout(len(output_names(game, protocol)))
-        learner = DeepQLearner(settings, entropy=(settings.seed, 1), layout=layout, protocol=protocol)
+        learner = DeepQLearner(task(settings, game, layout, protocol))
         if state:
             learner.set_state(*state)
-        learner.said = learner.open(game, folder=Path(folder), remedy="Delete it.")
+        learner.said = learner.open(folder=Path(folder), remedy="Delete it.")
         made.append(learner)
         return learner
 
@@ -395,8 +409,8 @@ def test_games_that_end_within_the_no_ops_after_a_lost_life_are_counted(core, tm
     )
     protocol = protocol_of("road_runner", "simple_dqn")
     layout = layout_of("road_runner", "simple_dqn", protocol)
-    learner = DeepQLearner(settings, entropy=(0, 1), layout=layout, protocol=protocol)
-    learner.open("road_runner", folder=tmp_path, remedy="", core=core)
+    learner = DeepQLearner(task(settings, "road_runner", layout, protocol, core=core))
+    learner.open(folder=tmp_path, remedy="")
     receive, ended = learner._environments.receive, []
 
     def counting():

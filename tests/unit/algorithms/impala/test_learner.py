@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from neurozoo.algorithms.impala.learner import ImpalaLearner
 from neurozoo.algorithms.impala.network import ActorCritic
-from neurozoo.algorithms.impala.playing import play_test
 from neurozoo.algorithms.impala.presets import PRESETS
+from neurozoo.algorithms.learner import LearnerTask, play_test
 from neurozoo.compute.mpi import ALONE, Alone
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError
@@ -31,10 +31,17 @@ SETTINGS = replace(
     learning_rate=0.01,
 )
 PROTOCOL = get_protocol("machado2018")  # four frames per step; the toys ignore the rest
-TEST = {
-    "protocol": PROTOCOL, "games": 3, "cutoff": 6, "address": ((0, 1), 0), "num_actions": 4,
-    "beat": lambda steps, done: None,
-}  # fmt: skip
+
+
+def task(settings, layout, toy, *, run=1, ranks=ALONE):
+    return LearnerTask(
+        settings=settings,
+        entropy=(settings.seed, run),
+        layout=layout,
+        protocol=PROTOCOL,
+        make_environments=toy,
+        ranks=ranks,
+    )
 
 
 class Stop(Exception):
@@ -56,9 +63,7 @@ class Watch:
 def make(settings=SETTINGS, *, toy=Counting, model="impala_shallow_lstm", run=1, ranks=ALONE):
     network = get_keras_network(model) if isinstance(model, str) else model
     layout = network.layout(toy.num_actions, toy.shape)
-    return ImpalaLearner(
-        settings, entropy=(settings.seed, run), layout=layout, protocol=PROTOCOL, make_environments=toy, ranks=ranks
-    )
+    return ImpalaLearner(task(settings, layout, toy, run=run, ranks=ranks))
 
 
 def finished(learner, watch=None):
@@ -321,7 +326,9 @@ def test_a_test_plays_each_numbered_game_once():
         made.append(Counting(count, lambda *which: seeds.append((*which, seed_of(*which))) or seeds[-1][-1]))
         return made[0]
 
-    assert play_test(Fixed(), environments, **TEST) == [6.0, 15.0, 21.0]
+    settings = replace(SETTINGS, num_test_episodes=3)
+    test = play_test(task(settings, None, environments), Fixed(), 0, beat=lambda steps, done: None)
+    assert test.scores == {0: 6.0, 1: 15.0, 2: 21.0}
     assert made[0].closed
     assert seeds[1] == (1, 0, generator((0, 1), Purpose.TEST_EPISODE, 0, 1).integers(2**31))
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from neurozoo.algorithms.impala.learner import ImpalaLearner
 from neurozoo.algorithms.impala.presets import PRESETS
+from neurozoo.algorithms.learner import LearnerTask
 from neurozoo.environments.game_networks import keras_layout_of
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.environments.vector_environments import make_vector_environment
@@ -26,13 +27,14 @@ SETTINGS = replace(
 
 
 def opened(state=None, arrays=None):
-    learner = ImpalaLearner(
-        SETTINGS,
+    task = LearnerTask(
+        settings=SETTINGS,
         entropy=(0, 1),
         layout=keras_layout_of("maze", "maze_recurrent", PROTOCOL),
         protocol=PROTOCOL,
         make_environments=environments,
     )
+    learner = ImpalaLearner(task)
     if state is not None:
         learner.set_state(state, arrays)
     learner.open()

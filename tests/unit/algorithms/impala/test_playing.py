@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from neurozoo.agents.policies import NetworkOutputs, PolicyInputs
-from neurozoo.algorithms.impala.playing import make_policy
+from neurozoo.algorithms.impala.player import make_policy
 from neurozoo.algorithms.impala.presets import PRESETS
 
 STEPS = 8000

@@ -7,7 +7,7 @@ import pytest
 import twins
 from neurozoo.algorithms.impala.minibatches import generalized_advantages, minibatches
 from neurozoo.algorithms.impala.network import ActorCritic
-from neurozoo.algorithms.impala.playing import make_policy
+from neurozoo.algorithms.impala.player import make_policy
 from neurozoo.algorithms.impala.presets import PRESETS
 from neurozoo.algorithms.impala.proximal import proximal_of
 from neurozoo.errors import NeurozooError

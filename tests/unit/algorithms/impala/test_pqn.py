@@ -11,6 +11,7 @@ from neurozoo.algorithms.impala.network import ActorCritic
 from neurozoo.algorithms.impala.player import Player
 from neurozoo.algorithms.impala.presets import PRESETS
 from neurozoo.algorithms.impala.rollouts import Rollout
+from neurozoo.algorithms.learner import LearnerTask
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import KERAS_NETWORKS, get_keras_network
@@ -103,10 +104,14 @@ def test_epsilon_falls_in_a_straight_line_with_the_steps_of_all_learners():
     class Room(Counting):
         shape = SHAPE
 
-    player = Watched(
-        replace(settings, learners=2), entropy=(0, 1), layout=layout, protocol=get_protocol("nature2015"),
-        forward=forward, make_environments=Room, environments=range(3),
-    )  # fmt: skip
+    task = LearnerTask(
+        settings=replace(settings, learners=2),
+        entropy=(0, 1),
+        layout=layout,
+        protocol=get_protocol("nature2015"),
+        make_environments=Room,
+    )
+    player = Watched(task, forward, range(3))
     player.play_rollout()
     player.next_rollout(0)
     player.play_rollout()

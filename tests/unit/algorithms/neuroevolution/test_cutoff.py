@@ -2,7 +2,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from neurozoo.algorithms.neuroevolution.cutoff import EpisodeCutoff
+from neurozoo.algorithms.neuroevolution.schedules import EpisodeCutoff
 from neurozoo.algorithms.neuroevolution.session import ALGORITHMS
 from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.environments.protocols import get_protocol

@@ -5,8 +5,7 @@ import dataclasses
 import gymnasium
 import numpy as np
 import pytest
-from neurozoo.algorithms.neuroevolution.evolution_strategies import EvolutionStrategy
-from neurozoo.algorithms.neuroevolution.observation_statistics import ObservationStatistics
+from neurozoo.algorithms.neuroevolution.evolution_strategies import EvolutionStrategy, ObservationStatistics
 from neurozoo.algorithms.neuroevolution.settings import EsSettings
 from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.protocols import protocol_of

@@ -1,4 +1,4 @@
-from neurozoo.algorithms.neuroevolution.order import LongestFirst
+from neurozoo.algorithms.neuroevolution.session import LongestFirst
 from neurozoo.evaluation import Episode, EpisodeResult
 from neurozoo.genomes.genome import Genome
 

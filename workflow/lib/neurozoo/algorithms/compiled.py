@@ -19,35 +19,34 @@ if TYPE_CHECKING:
 
 
 def predictor(model: "keras.Model") -> Callable[[np.ndarray], np.ndarray]:
-    """Returns a function from a batch of a model's inputs to its outputs; several threads may call it at once.
-
-    Args:
-        model: Has one input, shape (batch, height, width, channels), and one output, shape (batch, actions).
-    """
-    if not _is_tensorflow():
-        step = stepper(model)
-        return lambda inputs: step([inputs])[0]
-    import tensorflow as tf
-
-    specification = tf.TensorSpec(model.inputs[0].shape, model.inputs[0].dtype)
-    predict = tf.function(model, autograph=False).get_concrete_function(specification)
-    return lambda inputs: predict(tf.constant(inputs)).numpy()
+    """Returns a function from a batch of a model's only input to its only output; several threads may call it."""
+    step = stepper(model)
+    return lambda inputs: step([inputs])[0]
 
 
 def stepper(model: "keras.Model") -> Callable[[Sequence[np.ndarray]], list[np.ndarray]]:
-    """The same for a model with several inputs and outputs, in their order.
+    """The same for a model with several inputs and outputs, shape (batch, ...) each, in their order."""
+    if _is_tensorflow():
+        import tensorflow as tf
 
-    Args:
-        model: Its inputs and outputs have shape (batch, ...).
-    """
-    if not _is_tensorflow():
-        return _jax_stepper(model)
-    import tensorflow as tf
+        specifications = [tf.TensorSpec(each.shape, each.dtype) for each in model.inputs]
+        function = tf.function(lambda inputs: _outputs(model, inputs), autograph=False)
+        call = function.get_concrete_function(specifications)
+        # One list, as the function was traced: with the tensors one by one, TensorFlow takes twice the time.
+        return lambda inputs: [each.numpy() for each in call(list(map(tf.constant, inputs)))]
+    import jax
 
-    specifications = [tf.TensorSpec(each.shape, each.dtype) for each in model.inputs]
-    step = tf.function(model, autograph=False).get_concrete_function(specifications)
-    # One list, as the function was traced: with the tensors one by one, TensorFlow takes twice the time.
-    return lambda inputs: [each.numpy() for each in step(list(map(tf.constant, inputs)))]
+    @jax.jit
+    def step(trainable, others, inputs):
+        return _outputs(lambda each: model.stateless_call(trainable, others, each)[0], inputs)
+
+    weights = model.trainable_variables, model.non_trainable_variables  # once: Keras walks through all layers
+    return lambda inputs: [np.asarray(each) for each in jax.device_get(step(*map(_values, weights), list(inputs)))]
+
+
+def _outputs(model: Callable[[Any], Any], inputs: list) -> list:
+    outputs = model(inputs if len(inputs) > 1 else inputs[0])
+    return list(outputs) if isinstance(outputs, list | tuple) else [outputs]
 
 
 def in_shards(
@@ -61,17 +60,8 @@ def in_shards(
     """Calls a function with equal parts of a batch and joins the results; for use inside of a compiled update.
 
     No part depends on another, so threads compute them side by side, and their gradients, too. The gradients are added
-    up in the order of the parts: they depend on the number of parts, but not on the number of threads.
-
-    Args:
-        call: Takes arrays by name, as `batch`, and returns tensors.
-        batch: Tensors by name.
-        shards: Number of parts.
-        axes: The axis along which each tensor is divided.
-        axis: That along which the results are joined.
-
-    Returns:
-        The tensors that `call` would return for the whole batch, up to rounding.
+    up in the order of the parts: they depend on the number of parts, but not on the number of threads. Each tensor of
+    the batch is divided along its own of the `axes`; results are joined along `axis`.
     """
     if shards == 1:
         return call(dict(batch))
@@ -91,7 +81,11 @@ def training_step(trainer: "keras.Model", *, any_batch: bool = False) -> Callabl
             round in other ways, and a resumed run may meet another size first.
     """
     if not _is_tensorflow():
-        return _jax_training_step(trainer)
+        import jax
+
+        update, variables = _jax_update(trainer)
+        update = jax.jit(update)
+        return lambda batch: _assign(variables, update(*map(_values, variables), dict(batch)))
     import tensorflow as tf
 
     def step(batch):
@@ -191,18 +185,14 @@ def loss_gradient(
 def copier(source: "keras.Model", destination: "keras.Model") -> Callable[[], None]:
     """Returns a function that sets a model's weights to those of another."""
     pairs = list(zip(source.weights, destination.weights, strict=True))
-    if not _is_tensorflow():
-
-        def share_values():
-            for new, old in pairs:
-                old.assign(new.value)  # no copy: arrays of JAX never change, and no update here donates them
-
-        return share_values
-    import tensorflow as tf
 
     def copy():
         for new, old in pairs:
-            old.assign(new)
+            old.assign(new.value)  # with JAX no copy: its arrays never change, and no update here donates them
+
+    if not _is_tensorflow():
+        return copy
+    import tensorflow as tf
 
     return tf.function(copy, autograph=False)
 
@@ -260,34 +250,6 @@ def training_steps(
             yield from np.asarray(figures).tolist()
 
     return learn
-
-
-def _jax_stepper(model: "keras.Model") -> Callable[[Sequence[np.ndarray]], list[np.ndarray]]:
-    import jax
-
-    @jax.jit
-    def step(trainable, others, inputs):
-        outputs, _ = model.stateless_call(trainable, others, inputs if len(inputs) > 1 else inputs[0])
-        return outputs if isinstance(outputs, list | tuple) else [outputs]
-
-    weights = model.trainable_variables, model.non_trainable_variables  # once: Keras walks through all layers
-
-    def call(inputs):
-        return [np.asarray(each) for each in jax.device_get(step(*map(_values, weights), list(inputs)))]
-
-    return call
-
-
-def _jax_training_step(trainer: "keras.Model") -> Callable[[dict[str, np.ndarray]], object]:
-    import jax
-
-    update, variables = _jax_update(trainer)
-    update = jax.jit(update)
-
-    def step(batch):
-        _assign(variables, update(*map(_values, variables), dict(batch)))
-
-    return step
 
 
 def _jax_update(trainer: "keras.Model") -> tuple[Callable, tuple[list, list, list]]:

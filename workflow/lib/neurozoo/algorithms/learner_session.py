@@ -1,115 +1,91 @@
 """What the sessions of step-by-step learners share: a learner plays, learns, and stops often enough to be saved."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from importlib import metadata
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol as Interface
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
+from neurozoo.algorithms.compiled import keep_to_threads
+from neurozoo.algorithms.learner import Learner, LearnerTask
 from neurozoo.algorithms.results import NetworkResult
 from neurozoo.algorithms.session import Report, RunContext, Watch
 from neurozoo.environments.game_networks import AnyLayout
 from neurozoo.environments.protocols import Protocol
+from neurozoo.environments.vector import SeedOf, VectorEnvironment
+from neurozoo.environments.vector_environments import make_vector_environment
+from neurozoo.errors import NeurozooError
 from neurozoo.native import CORE, usable_core
 from neurozoo.native.build import ALE_VERSION
 
 
-@dataclass(frozen=True)
-class ReportedNetwork:
-    """The network after an epoch.
-
-    Attributes:
-        weights: float32, shape (parameters,).
-        score: Mean score of the epoch's test; None if there was none.
-        iteration: Finished epochs.
-        frames: Frames of training by then.
-        episodes: Number of whole episodes of the test.
-    """
-
-    weights: np.ndarray
-    score: float | None
-    iteration: int
-    frames: int
-    episodes: int
-
-    @property
-    def array_name(self) -> str:
-        """The name of its weights among the arrays of a state."""
-        return f"reported-{self.iteration}"
-
-    def to_json(self) -> list:
-        """Returns everything but the weights as plain JSON."""
-        return [self.score, self.iteration, self.frames, self.episodes]
-
-    @classmethod
-    def from_json(cls, value: Sequence, arrays: Mapping[str, np.ndarray]) -> Self:
-        """Reads what `to_json` returned."""
-        score, iteration, frames, episodes = value
-        return cls(arrays[f"reported-{iteration}"], score, iteration, frames, episodes)
-
-
-class Learner(Interface):
-    """One run of an algorithm that learns from single steps, in epochs.
-
-    Attributes:
-        iteration: Finished epochs.
-        reported: The network after the last finished epoch; None before the first.
-    """
-
-    iteration: int
-    reported: ReportedNetwork | None
-
-    @property
-    def frames(self) -> int:
-        """Frames of training so far."""
-
-    @property
-    def is_done(self) -> bool:
-        """Whether the budget of frames is spent; read only between epochs."""
-
-    @property
-    def progress(self) -> tuple[str, int, int, str]:
-        """The phase, how much of it is done, how much it has, and in what unit, such as `steps of train`."""
-
-    def learn(self, watch: Callable[[int, int], None]) -> Report | None:
-        """Learns until the state should be saved, or finishes an epoch and returns its report.
-
-        Args:
-            watch: Gets the frames and the steps since its last call; may raise to stop.
-        """
-
-    def get_state(self) -> dict:
-        """Returns the state, except what `get_arrays` returns, as plain JSON."""
-
-    def get_arrays(self) -> dict[str, np.ndarray]:
-        """Returns the arrays of the state; a name is never used for another content."""
-
-    def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `get_state` and `get_arrays` returned."""
-
-    def close(self) -> None:
-        """Ends the threads and closes the environments."""
-
-
 class LearnerSession:
-    """Runs a learner. A subclass makes it, and opens it in `__enter__`.
-
-    See `neurozoo.algorithms.session.Session`.
+    """Runs a learner. See `neurozoo.algorithms.session.Session`. A subclass opens the learner in `_open`.
 
     Args:
+        context: Of the run.
+        learner: The class of the learner.
+        layout_of: Returns the network of a game, a `{model}` and a protocol.
         action_rule: How outputs of the trained network become actions, see `Checkpoint`.
+
+    Raises:
+        NeurozooError: Game, protocol, engine and network do not fit together.
     """
 
     identity: Mapping[str, object] = {}
+    _learner: Any
+    _core: Path | None = None  # that plays; until the session is entered, or follows
 
-    def __init__(self, learner: Learner, layout: AnyLayout, protocol: Protocol, *, action_rule: str = "greedy") -> None:
-        self._learner, self._layout, self._protocol, self._action_rule = learner, layout, protocol, action_rule
-        self.announcements = [f"Number of parameters: {layout.parameter_count}"]
+    def __init__(
+        self,
+        context: RunContext,
+        learner: type[Learner],
+        layout_of: Callable[[str, str, Protocol], AnyLayout],
+        *,
+        action_rule: str = "greedy",
+    ) -> None:
+        self._context, self._action_rule = context, action_rule
+        self._protocol = context.settings.game_protocol(context.game)
+        self._layout = layout_of(context.game, context.model, self._protocol)
+        self._task = LearnerTask(
+            settings=context.settings,
+            entropy=context.entropy,
+            layout=self._layout,
+            protocol=self._protocol,
+            make_environments=self._make_environments,
+            ranks=context.ranks,
+        )
+        self._learner = learner(self._task)
+        self.announcements = [f"Number of parameters: {self._layout.parameter_count}"]
+
+    def _make_environments(self, count: int, seed_of: SeedOf) -> VectorEnvironment:
+        return make_vector_environment(
+            self._context.game,
+            self._protocol,
+            count=count,
+            threads=self._context.threads,
+            seed_of=seed_of,
+            curriculum=self._context.settings.curriculum(self._protocol.frame_skip),
+            core=self._core,
+        )
+
+    def __enter__(self) -> Self:
+        keep_to_threads(self._context.threads)
+        self._core, said = find_core(self._context.core, self._protocol)
+        network_core, more = find_network_core(self._context)
+        self.announcements += said + more
+        try:
+            self.announcements += self._open(network_core)
+        except (LookupError, ValueError) as error:  # arrays of the state that are missing, or of other shapes
+            raise NeurozooError(f"The state is damaged ({error!r}). {self._context.remedy}") from error
+        return self
+
+    def _open(self, network_core: Path | None) -> list[str]:
+        """Opens the learner with the core that computes its network; returns sentences for the log."""
+        raise NotImplementedError
 
     @property
     def iteration(self) -> int:

@@ -4,8 +4,7 @@ Results differ from those of Keras by the rounding of sums only. They depend nei
 processor's vectors.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -19,22 +18,19 @@ RMSPROP, RMSPROP_CENTERED, ADAM, ADADELTA, RMSPROP_MOMENTUM, RADAM = range(6)  #
 NONE_GIVEN = np.zeros(0, np.float32)
 
 
-@dataclass(frozen=True, kw_only=True)
-class LearnerChoices:
-    """How a network learns: OptimizerSettings and QLearnerSettings of native/core/learner/."""
-
-    optimizer: int
-    epsilon_inside: bool = False
-    decay: float = 0.0
-    momentum: float = 0.0
-    first_average: float = 0.0
-    epsilon: float
-    max_norm: float = 0.0
-    has_target: bool = False
-    is_double: bool = False
-    is_dueling: bool = False
-    learning_rate: float = 0.0
-    huber_delta: float = 0.0
+# How a network learns, unless it says otherwise: OptimizerSettings and QLearnerSettings of native/core/learner/.
+CHOICES: Mapping[str, object] = {
+    "epsilon_inside": False,
+    "decay": 0.0,
+    "momentum": 0.0,
+    "first_average": 0.0,
+    "max_norm": 0.0,
+    "has_target": False,
+    "is_double": False,
+    "is_dueling": False,
+    "learning_rate": 0.0,
+    "huber_delta": 0.0,
+}
 
 
 class NativeLearner:
@@ -43,11 +39,11 @@ class NativeLearner:
     Args:
         plan: See `learner_plan`.
         scale: What bytes are divided by to become observations.
-        choices: How it learns.
         core: The native core.
         threads: Threads of an update.
         is_narrow: Whether vectors have 256 bits even where the processor has wider ones.
         has_bfloat16: Whether large convolutions compute in bfloat16 where nothing is learned from them.
+        choices: `optimizer`, `epsilon`, and what else differs from `CHOICES`.
 
     Raises:
         NeurozooError: The library does not fit, a thread cannot be started, or the processor has no bfloat16.
@@ -58,11 +54,11 @@ class NativeLearner:
         plan: np.ndarray,
         *,
         scale: float,
-        choices: LearnerChoices,
         core: Path,
         threads: int,
         is_narrow: bool = False,
         has_bfloat16: bool = False,
+        **choices: object,
     ) -> None:
         self._core = load_core(core)
         self._learner: Object = self._core.make_learner(
@@ -71,7 +67,7 @@ class NativeLearner:
             num_threads=threads,
             is_narrow=is_narrow,
             has_bfloat16=has_bfloat16,
-            **asdict(choices),
+            **{**CHOICES, **choices},
         )
 
     @property

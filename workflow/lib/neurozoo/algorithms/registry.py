@@ -2,7 +2,6 @@
 
 import importlib
 import pkgutil
-from collections.abc import Iterator, Mapping
 from types import ModuleType
 
 import neurozoo.algorithms
@@ -10,11 +9,8 @@ from neurozoo.algorithms.spec import AlgorithmSpec
 from neurozoo.errors import NeurozooError, unknown_name
 
 
-class Registry(Mapping[str, AlgorithmSpec]):
+class Registry(dict[str, AlgorithmSpec]):
     """The algorithms by name, in the order of their registration."""
-
-    def __init__(self) -> None:
-        self._specs: dict[str, AlgorithmSpec] = {}
 
     def register(self, spec: AlgorithmSpec) -> None:
         """Adds an algorithm.
@@ -22,23 +18,10 @@ class Registry(Mapping[str, AlgorithmSpec]):
         Raises:
             NeurozooError: Another algorithm has this name, or there is no preset `demo`.
         """
-        if self._specs.setdefault(spec.name, spec) is not spec:
+        if self.setdefault(spec.name, spec) is not spec:
             raise NeurozooError(f"Two algorithms are called {spec.name!r}. Rename one of them.")
         if "demo" not in spec.presets:
             raise NeurozooError(f"The algorithm {spec.name!r} needs a preset 'demo', which runs in a minute or two.")
-
-    def unregister(self, name: str) -> None:
-        """Removes an algorithm, for tests that have added one."""
-        del self._specs[name]
-
-    def __getitem__(self, name: str) -> AlgorithmSpec:
-        return self._specs[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._specs)
-
-    def __len__(self) -> int:
-        return len(self._specs)
 
 
 def specs_of(module: ModuleType) -> tuple[AlgorithmSpec, ...]:

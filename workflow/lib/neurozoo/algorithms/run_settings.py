@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, TypeAdapter, 
 from pydantic.dataclasses import dataclass
 
 from neurozoo.environments.games import PLATFORMER_GAMES, world_of
+from neurozoo.environments.mazes.curriculum import Curriculum
 from neurozoo.environments.observations import check_screens
 from neurozoo.environments.protocols import DEFAULT_PROTOCOLS, Protocol, check_engine, get_protocol, protocol_of
 from neurozoo.errors import NeurozooError
@@ -298,3 +299,7 @@ class LearnerSettings(RunSettings):
     def computes_natively(self, model: str) -> bool:
         """Says whether the core computes a `{model}`; Keras does it otherwise."""
         return self.engine == "native" and learns_natively(get_architecture(model))
+
+    def curriculum(self, frame_skip: int) -> Curriculum | None:
+        """Returns what mazes to learn in are like; None for those of tests, and for other games."""
+        return None

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from neurozoo.algorithms.run_settings import Need, Settings, Unit
@@ -17,21 +18,23 @@ LEVEL_FILES = ("corrected.json", "heatmap.png", "archive.mp4", "archive.html")
 
 
 def check_network(model: str) -> str:
-    """Returns our name for a chain of layers that may be given by its published name.
-
-    Raises:
-        NeurozooError: The network is unknown, and the message suggests the most similar name; or it is a Keras network.
-    """
+    """Returns our name for a chain of layers that may be given by its published name, or raises `NeurozooError`."""
     return get_network(model).name
 
 
 def check_keras_network(model: str) -> str:
-    """Returns our name for a Keras network.
-
-    Raises:
-        NeurozooError: The network is unknown, and the message suggests the most similar name; or it is a chain.
-    """
+    """Returns our name for a Keras network, or raises `NeurozooError`."""
     return get_keras_network(model).name
+
+
+def session_of(place: str) -> "Callable[[RunContext], Session]":
+    """Returns what imports a class, such as `dqn.session.DqnSession`, and makes a session, once it is called."""
+
+    def open_session(context: "RunContext") -> "Session":
+        module, _, kind = place.rpartition(".")
+        return getattr(import_module(f"neurozoo.algorithms.{module}"), kind)(context)
+
+    return open_session
 
 
 @dataclass(frozen=True, kw_only=True)

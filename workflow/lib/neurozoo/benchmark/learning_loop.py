@@ -14,9 +14,10 @@ from tempfile import TemporaryDirectory
 from neurozoo.algorithms.compiled import keep_to_threads
 from neurozoo.algorithms.dqn.learner import DeepQLearner
 from neurozoo.algorithms.impala.learner import ImpalaLearner
+from neurozoo.algorithms.learner import LearnerTask
 from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.benchmark.learning_floor import EmulatorAlone, measure_product, timed
-from neurozoo.environments.game_networks import keras_layout_of, layout_of
+from neurozoo.environments.game_networks import any_layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.environments.vector import AtariVectorEnvironment
 from neurozoo.native import usable_core
@@ -57,18 +58,10 @@ def open_learner(
 
     The native core plays the games, and computes the network, if it can be loaded.
     """
-    settings = resolve_settings("dqn", preset=preset, overrides=overrides)
-    protocol = protocol_of(game, settings.protocol, action_set=settings.action_set)
-    learner = DeepQLearner(
-        settings,
-        entropy=(settings.seed, 1),
-        layout=layout_of(game, model, protocol),
-        protocol=protocol,
-        threads=threads,
-    )
-    found, _ = usable_core(core)
-    network_core = found if settings.computes_natively(model) else None
-    learner.open(game, folder=folder, remedy="Delete it.", core=found, network_core=network_core)
+    task, found = _task("dqn", game, model, preset, overrides, threads, core)
+    learner = DeepQLearner(task)
+    network_core = found if task.settings.computes_natively(model) else None
+    learner.open(folder=folder, remedy="Delete it.", network_core=network_core, threads=threads)
     return learner
 
 
@@ -76,20 +69,29 @@ def open_actor_critic(
     game: str, model: str, *, preset: str, overrides: dict, threads: int, core: str | os.PathLike | None = None
 ) -> ImpalaLearner:
     """Makes a new, untrained learner of `impala`. The arguments are those of `open_learner`."""
-    settings = resolve_settings("impala", preset=preset, overrides=overrides)
-    protocol = protocol_of(game, settings.protocol, action_set=settings.action_set)
     keep_to_threads(threads)
-    learner = ImpalaLearner(
-        settings,
+    task, found = _task("impala", game, model, preset, overrides, threads, core)
+    learner = ImpalaLearner(task)
+    learner.open(network_core=found if task.settings.computes_natively(model) else None, threads=threads)
+    return learner
+
+
+def _task(
+    algo: str, game: str, model: str, preset: str, overrides: dict, threads: int, core: str | os.PathLike | None
+) -> tuple[LearnerTask, Path | None]:
+    """Returns what a learner learns, and the native core if it can be loaded."""
+    settings = resolve_settings(algo, preset=preset, overrides=overrides)
+    protocol, found = protocol_of(game, settings.protocol, action_set=settings.action_set), usable_core(core)[0]
+    task = LearnerTask(
+        settings=settings,
         entropy=(settings.seed, 1),
-        layout=keras_layout_of(game, model, protocol),
+        layout=any_layout_of(game, model, protocol),
         protocol=protocol,
         make_environments=lambda count, seed_of: AtariVectorEnvironment(
-            game, protocol, count=count, threads=threads, seed_of=seed_of, core=usable_core(core)[0]
+            game, protocol, count=count, threads=threads, seed_of=seed_of, core=found
         ),
     )
-    learner.open(network_core=usable_core(core)[0] if settings.computes_natively(model) else None, threads=threads)
-    return learner
+    return task, found
 
 
 def answer(side: Callable[[int], dict]) -> None:

@@ -1,38 +1,39 @@
 """Deep Q-learning: plays epsilon-greedily, stores transitions in a replay memory, and learns from them."""
 
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 
-from neurozoo.agents.policies import PolicyInputs
-from neurozoo.algorithms.divergence import check_finite
+from neurozoo.agents.policies import EpsilonGreedy, Greedy, NetworkOutputs, PolicyInputs, State
 from neurozoo.algorithms.dqn.native_q_network import AnyQNetwork, make_q_network
 from neurozoo.algorithms.dqn.phases import PhaseStatistics
-from neurozoo.algorithms.dqn.playing import epsilon_greedy, play_test
 from neurozoo.algorithms.dqn.replay import Replay, Sample
 from neurozoo.algorithms.dqn.settings import HISTORY, DqnSettings
-from neurozoo.algorithms.learner_session import ReportedNetwork
+from neurozoo.algorithms.learner import Learner, LearnerTask, ReportedNetwork, Watch
 from neurozoo.algorithms.session import Report
-from neurozoo.environments.episode_seeds import draw_seed
-from neurozoo.environments.protocols import Protocol
-from neurozoo.environments.vector import SeedOf, Step, VectorEnvironment
-from neurozoo.environments.vector_environments import make_vector_environment
-from neurozoo.networks.chains import Layout
-from neurozoo.randomness import MAX_SEED, Entropy, Purpose, generator
+from neurozoo.environments.vector import Step, VectorEnvironment
+from neurozoo.randomness import MAX_SEED, Purpose, generator
 
 SAVE_STEPS = 10_000  # steps between two saved states, at most
 STATES = 32  # states of whose values `meanq` is the mean
-RECENT = 100  # training episodes of which `score` is the mean
 
-Watch = Callable[[int, int], None]  # gets the frames and steps since its last call
+ValuesOf = Callable[[np.ndarray], np.ndarray]  # from states, uint8, to action values, (batch, actions)
 
 
-class DeepQLearner:
+def epsilon_greedy(values_of: ValuesOf, *, epsilon: float, num_actions: int) -> EpsilonGreedy:
+    """Returns the policy of deep Q-learning. It asks for no values when all actions of a step are random."""
+
+    def forward(inputs: PolicyInputs, state: State) -> tuple[NetworkOutputs, State]:
+        return NetworkOutputs(values_of(inputs.observation)), state
+
+    return EpsilonGreedy(Greedy(forward), epsilon=epsilon, num_actions=num_actions, is_lazy=True)
+
+
+class DeepQLearner(Learner):
     """One run of deep Q-learning.
 
     Steps are made in rounds, one step in each environment. While the emulators play a round, the network learns from
@@ -41,19 +42,13 @@ class DeepQLearner:
     depend on timing, nor on the number of threads.
     """
 
-    def __init__(
-        self, settings: DqnSettings, *, entropy: Entropy, layout: Layout, protocol: Protocol, threads: int = 1
-    ) -> None:
-        self.settings = settings
-        self.threads = threads
-        self.iteration = self.steps = 0
-        self.reported: ReportedNetwork | None = None
-        self._layout = layout
-        self._protocol = protocol
-        self._entropy = entropy
-        self._rounds = self._updates = 0
+    settings: DqnSettings
+
+    def __init__(self, task: LearnerTask) -> None:
+        super().__init__(task)
+        settings = self.settings
+        self._rounds = 0
         self._waited = 0  # decisions of `noop_steps`
-        self._recent: deque[float] = deque(maxlen=RECENT)
         # Of each environment:
         self._returns = np.zeros(settings.num_envs, np.float64)
         self._has_played = np.zeros(settings.num_envs, np.bool_)  # a step that counts in its game
@@ -61,11 +56,8 @@ class DeepQLearner:
         self._seen = np.ones(settings.num_envs, np.int64)  # screens of this life, at most those of a state
         self._masks = settings.masks_lost_lives and (settings.life_loss, settings.windows) == ("terminal", "padded")
         self._can_learn = False
-        self._test_done: int | None = None  # episodes of the current test, or steps if it has a number of them
         self._statistics: dict[str, PhaseStatistics] = {}
         self._states: np.ndarray | None = None
-        self._saved: tuple[Mapping, Mapping] | None = None
-        self._thread = ThreadPoolExecutor(1)
         self._learning: tuple[Future, Sample, PhaseStatistics] | None = None
 
     # ---- for training
@@ -81,13 +73,8 @@ class DeepQLearner:
         return max(0, self.steps - self.settings.learning_starts)
 
     @property
-    def is_done(self) -> bool:
-        """Whether the last epoch was tested; a state that was saved before has spent the budget, too."""
-        return self.reported is not None and self.reported.frames == self.frames >= self.settings.frames
-
-    @property
     def progress(self) -> tuple[str, int, int, str]:
-        """See `Learner`."""
+        """The phase, how much of it is done, how much it has, and in what unit."""
         s = self.settings
         if self._is_random:
             return "random", self.steps, s.learning_starts, "steps of random"
@@ -102,17 +89,14 @@ class DeepQLearner:
         """The environments, the network and the replay memory; only after `open`."""
         return self._environments, self._network, self._replay
 
-    def open(
-        self, game: str, *, folder: Path, remedy: str, core: Path | None = None, network_core: Path | None = None
-    ) -> list[str]:
+    def open(self, *, folder: Path, remedy: str, network_core: Path | None = None, threads: int = 1) -> list[str]:
         """Makes environments, networks and replay memory. If there is a state, call `set_state` before.
 
         Args:
-            game: Game id such as `pong`.
             folder: Where the replay memory may keep files.
             remedy: What the user can do about damaged files.
-            core: See `make_vector_environment`.
             network_core: The native core that computes the network; None for Keras.
+            threads: Threads of the core.
 
         Returns:
             Sentences for the log.
@@ -121,8 +105,7 @@ class DeepQLearner:
             NeurozooError: There is too little memory, files do not fit, or the game or network cannot be learned.
         """
         s = self.settings
-        self._game, self._core = game, core
-        self._environments = self._make_environments(s.num_envs, self._seed_of)
+        self._environments = self._task.make_environments(s.num_envs, self._task.seed_of)
         self._replay = Replay(
             capacity=s.replay_size,
             num_envs=s.num_envs,
@@ -139,8 +122,8 @@ class DeepQLearner:
             slack=2 * -(-SAVE_STEPS // s.num_envs),  # a step may end an episode, and the next one begins with a row
             remedy=f"Restore it, or set keep_replay to false to continue with an empty one. If not: {remedy}",
         )
-        random = generator(self._entropy, Purpose.INITIAL_WEIGHTS)
-        self._network = make_q_network(self._layout, s, random=random, core=network_core, threads=self.threads)
+        random = generator(self._task.entropy, Purpose.INITIAL_WEIGHTS)
+        self._network = make_q_network(self._layout, s, random=random, core=network_core, threads=threads)
         said = [self._replay.announcement]
         if self._saved:
             (state, arrays), self._saved = self._saved, None
@@ -182,22 +165,13 @@ class DeepQLearner:
     def _is_random(self) -> bool:
         return self.steps < self.settings.learning_starts
 
-    def _make_environments(self, count: int, seed_of: SeedOf) -> VectorEnvironment:
-        return make_vector_environment(
-            self._game, self._protocol, count=count, threads=self.threads, seed_of=seed_of, core=self._core
-        )
-
-    def _seed_of(self, environment: int, episode: int) -> int:
-        random = generator(self._entropy, Purpose.WORLD_EPISODE, environment, episode)
-        return draw_seed(random, Purpose.WORLD_EPISODE, self._protocol)
-
     def _play_round(self) -> int:
         """Makes a decision in each environment and learns meanwhile; returns how many are steps, and do not wait."""
         started = time.perf_counter()
         phase = self._statistics.setdefault("random" if self._is_random else "train", PhaseStatistics())
         phase.epsilon = self.settings.epsilon(self.steps)
         is_waiting = self._waits > 0
-        draws = generator(self._entropy, Purpose.EXPLORATION, self._rounds)
+        draws = generator(self._task.entropy, Purpose.EXPLORATION, self._rounds)
         num_actions = self._layout.num_actions
         policy = epsilon_greedy(self._network.acting_values, epsilon=phase.epsilon, num_actions=num_actions)
         actions = policy.step(PolicyInputs.without_history(self._stacks()), (), draws).action
@@ -239,7 +213,7 @@ class DeepQLearner:
                 self._can_learn = len(self._replay) > s.batch_size and self._replay.can_sample
                 if not self._can_learn:
                     return
-            draws = generator(self._entropy, Purpose.MINIBATCH, self._updates)
+            draws = generator(self._task.entropy, Purpose.MINIBATCH, self._updates)
             sample = self._replay.sample(s.batch_size, draws, beta=s.importance(self.steps))
             self._learning = (self._thread.submit(self._network.update, sample), sample, phase)
             self._updates += 1
@@ -256,7 +230,7 @@ class DeepQLearner:
             return
         (future, sample, phase), self._learning = self._learning, None
         errors = future.result()
-        check_finite(errors, update=self._updates, learning_rate=self.settings.learning_rate)
+        self._check_finite(errors)
         self._replay.update(sample.rows, errors)
         phase.add_cost(float(np.mean(np.square(errors, dtype=np.float64))) / 2)
 
@@ -293,38 +267,29 @@ class DeepQLearner:
         if self.settings.noop_steps:
             least, most = self.settings.noop_steps
             for environment in environments.tolist():
-                draws = generator(self._entropy, Purpose.WAIT, environment, self._rounds)
+                draws = generator(self._task.entropy, Purpose.WAIT, environment, self._rounds)
                 self._waits[environment] = draws.integers(least, most + 1)
 
     # ---- between epochs
 
     def _finish_epoch(self, watch: Watch) -> Report:
-        def tell(steps: int, done: int) -> None:
-            self._test_done = done
-            watch(0, steps)
-
         self._finish_learning()
-        self._test_done = 0
-        test = play_test(
-            self._network.values,
-            self._make_environments,
-            settings=self.settings,
-            protocol=self._protocol,
-            address=(self._entropy, self.iteration),
-            num_actions=self._layout.num_actions,
-            beat=tell,
+        s, started = self.settings, time.perf_counter()
+        policy = epsilon_greedy(self._network.values, epsilon=s.test_epsilon, num_actions=self._layout.num_actions)
+        found = self._test(
+            policy, watch, steps=s.test_steps, finishes=s.finishes_test, noop_steps=s.noop_steps, has_planes=True
         )
-        self._test_done = None
+        games = list(found.scores.values())
+        test = PhaseStatistics(found.steps, games, epsilon=s.test_epsilon, unfinished=found.unfinished)
+        test.seconds = time.perf_counter() - started
         self.iteration += 1
         frames, before = self.frames, self.reported.frames if self.reported else 0
-        score = float(np.mean(test.games or [test.unfinished]))
-        self.reported = ReportedNetwork(self._network.theta(), score, self.iteration, frames, len(test.games))
         if self._states is None and self._replay.can_sample and len(self._replay) > STATES:
-            random = generator(self._entropy, Purpose.MINIBATCH, MAX_SEED)  # no update has this number
+            random = generator(self._task.entropy, Purpose.MINIBATCH, MAX_SEED)  # no update has this number
             self._states = self._replay.sample(STATES, random).screens[:, :HISTORY]
         meanq = 0.0 if self._states is None else float(self._network.values(self._states).max(axis=-1).mean())
         # After the last update, nothing else has looked at what it made of the network.
-        check_finite(meanq, update=self._updates, learning_rate=self.settings.learning_rate)
+        self._check_finite(meanq)
         shared = {"total_train_steps": self.train_steps, "replay_memory_count": len(self._replay), "meanq": meanq}
         shared["weight_updates"] = self._updates
         fields = {
@@ -335,15 +300,8 @@ class DeepQLearner:
         fields["TimestepsThisIter"] = (frames - before) // self._protocol.frame_skip
         fields["TimestepsSoFar"] = frames // self._protocol.frame_skip
         self._statistics = {}
-        return Report(
-            iteration=self.iteration,
-            progress=frames,
-            score=float(np.mean(self._recent)) if self._recent else None,
-            score_episodes=len(self._recent),
-            test_score=score,
-            test_episodes=len(test.games),
-            fields=fields,
-        )
+        score = float(np.mean(games or [test.unfinished]))
+        return self._report(self._network.theta(), self._recent, fields, score=score, episodes=len(games))
 
     # ---- state
 
@@ -391,6 +349,4 @@ class DeepQLearner:
         self._states = arrays["states"] if state["has_states"] else None
         if state["reported"]:
             self.reported = ReportedNetwork.from_json(state["reported"], arrays)
-        end = f"-at-{self._rounds}-{self.iteration}"
-        own = {name.removesuffix(end): array for name, array in arrays.items() if name.endswith(end)}
-        self._saved = (state, own)
+        self._saved = (state, self._at(f"-at-{self._rounds}-{self.iteration}", arrays))

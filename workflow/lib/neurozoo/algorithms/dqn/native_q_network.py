@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from neurozoo.algorithms.dqn.q_network import WHITE, QNetwork
+from neurozoo.algorithms.dqn.q_network import HEADS, WHITE, QNetwork, initial_weights, trained_shapes
 from neurozoo.algorithms.dqn.settings import DqnSettings
-from neurozoo.algorithms.dqn.weights import HEADS, initial_weights, trained_shapes
 from neurozoo.algorithms.native_learner import (
     ACTING,
     ADADELTA,
@@ -18,7 +17,6 @@ from neurozoo.algorithms.native_learner import (
     RMSPROP,
     RMSPROP_CENTERED,
     TARGET,
-    LearnerChoices,
     NativeLearner,
     checked,
     slots_of,
@@ -73,16 +71,14 @@ class NativeQNetwork:
         self._learner = NativeLearner(
             learner_plan(layout),
             scale=WHITE,
-            choices=LearnerChoices(
-                optimizer=self._kind,
-                decay=s.decay_rate,
-                epsilon=s.optimizer_epsilon,
-                has_target=s.target_update_period > 0,
-                is_double=s.double,
-                is_dueling=s.dueling,
-                learning_rate=s.learning_rate,
-                huber_delta=s.huber_delta,
-            ),
+            optimizer=self._kind,
+            decay=s.decay_rate,
+            epsilon=s.optimizer_epsilon,
+            has_target=s.target_update_period > 0,
+            is_double=s.double,
+            is_dueling=s.dueling,
+            learning_rate=s.learning_rate,
+            huber_delta=s.huber_delta,
             core=core,
             threads=threads,
             is_narrow=is_narrow,

@@ -2,21 +2,11 @@
 
 from neurozoo.algorithms.dqn.presets import PRESETS
 from neurozoo.algorithms.dqn.settings import PROTOCOLS_LEARNED, DqnSettings
-from neurozoo.algorithms.session import RunContext, Session
-from neurozoo.algorithms.spec import PHASES, AlgorithmSpec
+from neurozoo.algorithms.spec import PHASES, AlgorithmSpec, session_of
 from neurozoo.environments.games import check_played
 from neurozoo.environments.protocols import get_protocol
 
-
-def _open_session(context: RunContext) -> Session:
-    from neurozoo.algorithms.dqn.session import DqnSession
-
-    return DqnSession(context)
-
-
-def _check_game(game: str) -> str:
-    return check_played(game, "dqn", {get_protocol(name).world for name in PROTOCOLS_LEARNED})
-
+WORLDS = {get_protocol(name).world for name in PROTOCOLS_LEARNED}
 
 SPECS = (
     AlgorithmSpec(
@@ -24,9 +14,9 @@ SPECS = (
         title="Deep Q-learning",
         settings=DqnSettings,
         presets=PRESETS,
-        open_session=_open_session,
+        open_session=session_of("dqn.session.DqnSession"),
         report_name="epoch",
-        check_game=_check_game,
+        check_game=lambda game: check_played(game, "dqn", WORLDS),
         extra_files=PHASES,
         outputs_are_returns=True,
     ),

@@ -1,43 +1,34 @@
 """IMPALA: a thread learns from a rollout while the environments play the next one; in one process or several."""
 
 import time
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from neurozoo.algorithms.divergence import check_finite
 from neurozoo.algorithms.impala.actor import Game
 from neurozoo.algorithms.impala.collector import Collector
 from neurozoo.algorithms.impala.device_rollouts import DeviceRollout, SharedPlayer
 from neurozoo.algorithms.impala.minibatches import Lesson, minibatches, unrolls
 from neurozoo.algorithms.impala.native_network import make_actor_critic
-from neurozoo.algorithms.impala.player import Player
-from neurozoo.algorithms.impala.playing import MakeEnvironments, make_policy, play_test
+from neurozoo.algorithms.impala.player import Player, make_policy
 from neurozoo.algorithms.impala.proximal import proximal_of
 from neurozoo.algorithms.impala.rollouts import Rollout, prefixed, unprefixed
-from neurozoo.algorithms.impala.schedule import Schedule
 from neurozoo.algorithms.impala.settings import PLAYERS, ImpalaSettings
 from neurozoo.algorithms.impala.statistics import EpochStatistics
 from neurozoo.algorithms.impala.team import Team
-from neurozoo.algorithms.learner_session import ReportedNetwork
+from neurozoo.algorithms.learner import Learner, LearnerTask, ReportedNetwork, Watch
 from neurozoo.algorithms.session import Report
-from neurozoo.compute.mpi import ALONE, LEADER, Alone, Ranks
-from neurozoo.environments.protocols import Protocol
-from neurozoo.networks.keras_networks import KerasLayout
-from neurozoo.randomness import Entropy, Purpose, generator
+from neurozoo.compute.mpi import LEADER
+from neurozoo.randomness import Purpose, generator
 
 SAVE_STEPS = 50_000  # steps between two saved states, at most
-RECENT = 100  # training games of which `score` is the mean
-
-Watch = Callable[[int, int], None]  # gets the frames and steps since its last call
 
 
-class ImpalaLearner:
+class ImpalaLearner(Learner):
     """One run of IMPALA, or one of its learners.
 
     A rollout is one unroll of each environment. While the environments play a rollout, a thread learns from the one
@@ -46,61 +37,29 @@ class ImpalaLearner:
 
     With several learners, each has environments of its own. They add up their gradients at every update, so that their
     weights stay equal. Rank 0 leads: it tests, reports and saves the state of all. The others call `follow`.
-
-    Args:
-        make_environments: Makes environments from their number and the seeds of their episodes.
-        ranks: This process and the others of the run.
     """
 
-    def __init__(
-        self,
-        settings: ImpalaSettings,
-        *,
-        entropy: Entropy,
-        layout: KerasLayout,
-        protocol: Protocol,
-        make_environments: MakeEnvironments,
-        ranks: Ranks | Alone = ALONE,
-    ) -> None:
-        self.settings = settings
-        self.iteration = self.steps = 0
-        self.reported: ReportedNetwork | None = None
-        self._layout = layout
-        self._protocol = protocol
-        self._frame_skip = protocol.frame_skip
-        self._make_environments = make_environments
-        self._entropy = entropy
-        self._ranks = ranks
-        self._team = Team(settings.learners, settings.actors, settings.num_envs)
-        self._actors = self._team.actors_of(ranks.index)
-        self._players = self._team.players_of(ranks.index)
-        self._schedule = Schedule(settings, protocol.frame_skip)
-        self._updates = self._learned = 0  # the latter in rollouts
-        self._test_done: int | None = None  # episodes of the current test
-        self._recent: deque[float] = deque(maxlen=RECENT)
+    settings: ImpalaSettings
+
+    def __init__(self, task: LearnerTask) -> None:
+        super().__init__(task)
+        s, self._ranks = self.settings, task.ranks
+        self._frame_skip = task.protocol.frame_skip
+        self._team = Team(s.learners, s.actors, s.num_envs)
+        self._actors = self._team.actors_of(self._ranks.index)
+        self._players = self._team.players_of(self._ranks.index)
+        self._learned = 0  # rollouts
         self._statistics = EpochStatistics()
-        self._saved: tuple[Mapping, Mapping] | None = None
         self._player: Player | SharedPlayer | Collector
         self._is_ordered = False  # whether the other ranks have been told to play the current rollout
-        self._thread = ThreadPoolExecutor(1)
         self._learning: Future[float] | None = None
         self._idle_since: float | None = None
 
     # ---- for training
 
     @property
-    def frames(self) -> int:
-        """Frames of training so far."""
-        return self.steps * self._frame_skip
-
-    @property
-    def is_done(self) -> bool:
-        """Whether the last epoch was reported; a state that was saved in its test has spent the budget, too."""
-        return self.reported is not None and self.reported.frames == self.frames >= self.settings.frames
-
-    @property
     def progress(self) -> tuple[str, int, int, str]:
-        """See `Learner`."""
+        """The phase, how much of it is done, how much it has, and in what unit."""
         s = self.settings
         if self._test_done is not None:
             return "test", self._test_done, s.num_test_episodes, "episodes of test"
@@ -110,13 +69,12 @@ class ImpalaLearner:
     def open(self, *, network_core: Path | None = None, threads: int = 1) -> None:
         """Makes environments and `network` (see `make_actor_critic`). If there is a state, call `set_state` before."""
         s = self.settings
-        random, learners = generator(self._entropy, Purpose.INITIAL_WEIGHTS), self._ranks.group(range(s.learners))
         self.network = make_actor_critic(
             self._layout,
             s,
             protocol=self._protocol,
-            random=random,
-            learners=learners,
+            random=generator(self._task.entropy, Purpose.INITIAL_WEIGHTS),
+            learners=self._ranks.group(range(s.learners)),
             core=network_core,
             threads=threads,
         )
@@ -133,20 +91,12 @@ class ImpalaLearner:
         self._saved = None
 
     def _make_player(self, environments: range, *, engine: str) -> Player | SharedPlayer:
-        make = partial(
-            Player,
-            self.settings,
-            entropy=self._entropy,
-            layout=self._layout,
-            protocol=self._protocol,
-            forward=self.network.act,
-            make_environments=self._make_environments,
-        )
+        make = partial(Player, self._task, self.network.act)
         if engine != "batched":
-            return make(environments=environments)
+            return make(environments)
         size = len(environments) // PLAYERS
         shares = [environments[first : first + size] for first in range(0, len(environments), size)]
-        return SharedPlayer([make(environments=share, kind=DeviceRollout) for share in shares])
+        return SharedPlayer([make(share, kind=DeviceRollout) for share in shares])
 
     def close(self) -> None:
         """Ends the threads, closes the environments, and lets the other ranks end."""
@@ -223,10 +173,11 @@ class ImpalaLearner:
         """Learns from a rollout, in the thread; returns when it was done."""
         self._statistics.lags.append(self._learned - rollout.version)
         lesson = self._lesson(rollout)
-        rates = [self._schedule.learning_rate(self._updates + number) for number in range(len(lesson.parts))]
+        updates = range(self._updates, self._updates + len(lesson.parts))
+        rates = [self.settings.learning_rate_after(number, self._frame_skip) for number in updates]
         for figures in self.network.learn(lesson, learning_rates=rates):
             self._updates += 1
-            check_finite(list(figures.values()), update=self._updates, learning_rate=self.settings.learning_rate)
+            self._check_finite(list(figures.values()))
             self._statistics.add(figures)
         self._learned += 1
         return time.perf_counter()
@@ -237,7 +188,7 @@ class ImpalaLearner:
             return unrolls(rollout, s)
         if s.proximal_policy == "learning":
             proximal = proximal_of(make_policy(s, self._layout, self.network.ask), rollout)
-        return minibatches(rollout, s, generator(self._entropy, Purpose.MINIBATCH, self._learned), proximal)
+        return minibatches(rollout, s, generator(self._task.entropy, Purpose.MINIBATCH, self._learned), proximal)
 
     def _finish_learning(self) -> None:
         """Waits for the rollout that is being learned from."""
@@ -252,18 +203,18 @@ class ImpalaLearner:
         self._finish_learning()
         iteration, frames = self.iteration + 1, self.frames
         before = self.reported.frames if self.reported else 0
-        is_tested = frames >= s.frames or (s.test_period > 0 and iteration % s.test_period == 0)
-        scores = self._test(watch) if is_tested else []
+        scores: list[float] | None = None
+        if frames >= s.frames or (s.test_period > 0 and iteration % s.test_period == 0):
+            test = self._test(make_policy(s, self._layout, self.network.ask, in_test=True), watch)
+            scores = [test.scores[number] for number in range(s.num_test_episodes)]
         statistics, recent = self._statistics_of_all()
-        test_score = float(np.mean(scores)) if scores else None
         self.iteration = iteration
-        self.reported = ReportedNetwork(self.network.theta(), test_score, iteration, frames, len(scores))
         steps = (frames - before) // self._frame_skip
         fields: dict[str, object] = {
             "update": self._updates,
             "steps": self.steps,
-            "compat_counter": self._schedule.compat_counter(self._updates),
-            "learning_rate": self._schedule.learning_rate(self._updates),
+            "compat_counter": s.compat_counter(self._updates),
+            "learning_rate": s.learning_rate_after(self._updates, self._frame_skip),
             **({"epsilon": s.epsilon(self.steps)} if s.objective == "pqn" else {}),
             **statistics.columns(steps=steps, frames=frames - before),
             "queue_len": 0,  # a rollout is learned from as soon as it is played
@@ -273,34 +224,8 @@ class ImpalaLearner:
             "TimestepsSoFar": self.steps,
         }
         self._statistics = EpochStatistics()
-        return Report(
-            iteration=iteration,
-            progress=frames,
-            score=float(np.mean(recent)) if recent else None,
-            score_episodes=len(recent),
-            test_score=test_score,
-            test_episodes=len(scores) if is_tested else None,
-            fields=fields,
-        )
-
-    def _test(self, watch: Watch) -> list[float]:
-        def tell(steps: int, done: int) -> None:
-            self._test_done = done
-            watch(0, steps)
-
-        self._test_done = 0
-        scores = play_test(
-            make_policy(self.settings, self._layout, self.network.ask, in_test=True),
-            self._make_environments,
-            protocol=self._protocol,
-            games=self.settings.num_test_episodes,
-            cutoff=self.settings.test_cutoff,
-            address=(self._entropy, self.iteration),
-            num_actions=self._layout.num_actions,
-            beat=tell,
-        )
-        self._test_done = None
-        return scores
+        score, episodes = (None, None) if scores is None else (float(np.mean(scores)), len(scores))
+        return self._report(self.network.theta(), recent, fields, score=score, episodes=episodes)
 
     # ---- with other ranks
 
@@ -396,8 +321,7 @@ class ImpalaLearner:
         player = state["player"]
         if state["reported"]:
             self.reported = ReportedNetwork.from_json(state["reported"], arrays)
-        end = f"-at-{player['rollouts']}-{player['step']}-{self.iteration}"
-        self._saved = (state, {name.removesuffix(end): each for name, each in arrays.items() if name.endswith(end)})
+        self._saved = state, self._at(f"-at-{player['rollouts']}-{player['step']}-{self.iteration}", arrays)
 
     def _take(self, state: Mapping) -> None:
         self.steps, self._updates, self._learned = (int(state[name]) for name in ("steps", "updates", "learned"))

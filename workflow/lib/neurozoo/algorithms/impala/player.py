@@ -4,15 +4,30 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from neurozoo.agents.policies import EpsilonGreedy, Forward
+from neurozoo.agents.policies import ACTION_RULES, EpsilonGreedy, Forward, Greedy, Policy
 from neurozoo.algorithms.impala.actor import Actor, Game
-from neurozoo.algorithms.impala.playing import MakeEnvironments, make_policy
 from neurozoo.algorithms.impala.rollouts import Rollout, RolloutBuffer, prefixed, unprefixed
 from neurozoo.algorithms.impala.settings import ImpalaSettings
-from neurozoo.environments.episode_seeds import draw_seed
-from neurozoo.environments.protocols import Protocol
+from neurozoo.algorithms.learner import LearnerTask
 from neurozoo.networks.keras_networks import KerasLayout
-from neurozoo.randomness import Entropy, Purpose, generator
+from neurozoo.randomness import Purpose, generator
+
+
+def make_policy(settings: ImpalaSettings, layout: KerasLayout, forward: Forward, *, in_test: bool = False) -> Policy:
+    """Returns how a network acts.
+
+    Args:
+        settings: The settings, which name the objective.
+        layout: The network.
+        forward: The same, with weights.
+        in_test: Whether the network is tested: then `test_actions` or `test_epsilon` say how it acts. At the start of
+            training, action values have `epsilon_start`, and policies draw every action.
+    """
+    if settings.action_rule == "sampled":
+        return ACTION_RULES[settings.test_actions if in_test else "sampled"](forward, state_shapes=layout.state_shapes)
+    greedy = Greedy(forward, state_shapes=layout.state_shapes)
+    epsilon = settings.test_epsilon if in_test else settings.epsilon_start
+    return EpsilonGreedy(greedy, epsilon=epsilon, num_actions=layout.num_actions)
 
 
 class Player(RolloutBuffer):
@@ -22,30 +37,22 @@ class Player(RolloutBuffer):
     rollout, step and the number of the player's first environment.
 
     Args:
-        make_environments: Makes environments from their number and the seeds of their episodes.
+        forward: The network that acts.
         environments: Numbers of its environments in the whole run.
         kind: Where observations lie.
     """
 
     def __init__(
-        self,
-        settings: ImpalaSettings,
-        *,
-        entropy: Entropy,
-        layout: KerasLayout,
-        protocol: Protocol,
-        forward: Forward,
-        make_environments: MakeEnvironments,
-        environments: range,
-        kind: type[Rollout] = Rollout,
+        self, task: LearnerTask, forward: Forward, environments: range, *, kind: type[Rollout] = Rollout
     ) -> None:
-        super().__init__(layout, length=settings.unroll_length, num_envs=len(environments), kind=kind)
-        self._settings = settings
-        self._entropy = entropy
-        self._protocol = protocol
-        self._first = environments.start
-        self._environments = make_environments(len(environments), self._seed_of)
-        self._policy = make_policy(settings, layout, forward)
+        settings = task.settings
+        super().__init__(task.layout, length=settings.unroll_length, num_envs=len(environments), kind=kind)
+        self._settings: ImpalaSettings = settings
+        self._entropy, self._first = task.entropy, environments.start
+        self._environments = task.make_environments(
+            len(environments), lambda environment, episode: task.seed_of(self._first + environment, episode)
+        )
+        self._policy = make_policy(settings, task.layout, forward)
         self._actor = Actor(
             self._environments,
             self._policy,
@@ -78,10 +85,6 @@ class Player(RolloutBuffer):
     def close(self) -> None:
         """Ends the threads of the environments."""
         self._environments.close()
-
-    def _seed_of(self, environment: int, episode: int) -> int:
-        draws = generator(self._entropy, Purpose.WORLD_EPISODE, self._first + environment, episode)
-        return draw_seed(draws, Purpose.WORLD_EPISODE, self._protocol)
 
     def get_state(self) -> dict:
         """Returns what continuing depends on, except what `get_arrays` returns, as plain JSON."""

@@ -2,45 +2,27 @@
 
 from neurozoo.algorithms.impala.network import ActingNetwork
 from neurozoo.algorithms.impala.player import Player
-from neurozoo.algorithms.impala.playing import MakeEnvironments
 from neurozoo.algorithms.impala.rollouts import prefixed, unprefixed
-from neurozoo.algorithms.impala.settings import ImpalaSettings
 from neurozoo.algorithms.impala.team import Team
+from neurozoo.algorithms.learner import LearnerTask
 from neurozoo.compute.mpi import LEADER, Ranks
 from neurozoo.environments.observations import byte_scale
-from neurozoo.environments.protocols import Protocol
-from neurozoo.networks.keras_networks import KerasLayout
-from neurozoo.randomness import Entropy
 
 
-def act_for_a_learner(
-    settings: ImpalaSettings,
-    *,
-    entropy: Entropy,
-    layout: KerasLayout,
-    protocol: Protocol,
-    make_environments: MakeEnvironments,
-    ranks: Ranks,
-) -> None:
-    """Does what rank 0 orders, until it lets this rank end. The arguments are those of `ImpalaLearner`.
+def act_for_a_learner(task: LearnerTask) -> None:
+    """Does what rank 0 orders, until it lets this rank end.
 
     Raises:
         NeurozooError: Another rank does not answer, or the environments cannot be made.
     """
+    settings, ranks = task.settings, task.ranks
+    assert isinstance(ranks, Ranks)  # there are several
     team = Team(settings.learners, settings.actors, settings.num_envs)
     learner = team.learner_of(ranks.index)
     ranks.group(range(settings.learners))  # all ranks make it together
     state, arrays = ranks.receive(LEADER)
-    network = ActingNetwork(layout, arrays["network-acting"], byte_scale=byte_scale(protocol))
-    player = Player(
-        settings,
-        entropy=entropy,
-        layout=layout,
-        protocol=protocol,
-        forward=network.act,
-        make_environments=make_environments,
-        environments=team.environments_of(ranks.index),
-    )
+    network = ActingNetwork(task.layout, arrays["network-acting"], byte_scale=byte_scale(task.protocol))
+    player = Player(task, network.act, team.environments_of(ranks.index))
     try:
         if state:
             player.set_state(state["player"], unprefixed("player", arrays))

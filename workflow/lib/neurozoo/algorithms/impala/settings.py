@@ -217,6 +217,20 @@ class ImpalaSettings(LearnerSettings):
                 f"{most} actors. Ask for fewer actors or more environments."
             )
 
+    def compat_counter(self, updates: int) -> int:
+        """Returns the counter of impala_horovod_gym, which calls steps frames and counts one more at each update."""
+        return self.batch_steps * updates // self.epochs + updates
+
+    def learning_rate_after(self, updates: int, frame_skip: int) -> float:
+        """Returns the learning rate of the update that follows: linear to 0 at `learning_rate_frames`."""
+        frames = self.frames if self.learning_rate_frames is None else self.learning_rate_frames
+        if self.counter == "original":
+            # The counter is that of one learner; the budget is that of all.
+            share = self.compat_counter(updates) * self.learners / (frames / frame_skip)
+        else:
+            share = frame_skip * self.batch_steps * self.learners * updates // self.epochs / frames
+        return self.learning_rate * max(0.0, 1.0 - share)
+
     def curriculum(self, frame_skip: int) -> Curriculum:
         """Returns what mazes to learn in are like; the description of DSAGE has it in section 13.1."""
         hard = Phase(1.0, 0.0, self.most_walls, self.farthest_mazes)

@@ -7,8 +7,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from neurozoo.algorithms.neuroevolution.cutoff import EpisodeCutoff
-from neurozoo.algorithms.neuroevolution.schedules import Schedule
+from neurozoo.algorithms.neuroevolution.schedules import EpisodeCutoff, Schedule
 from neurozoo.algorithms.neuroevolution.settings import GaSettings, GradientSettings
 from neurozoo.environments.episode_seeds import draw_seed
 from neurozoo.environments.protocols import Protocol

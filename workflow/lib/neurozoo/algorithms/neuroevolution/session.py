@@ -1,7 +1,8 @@
 """The session of a neuroevolution run: an algorithm asks for episodes, an evaluator plays them."""
 
+import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, ClassVar, Self
@@ -17,7 +18,6 @@ from neurozoo.algorithms.neuroevolution.novelty_search import (
     NoveltyRewardStrategy,
     NoveltyStrategy,
 )
-from neurozoo.algorithms.neuroevolution.order import LongestFirst
 from neurozoo.algorithms.neuroevolution.recording import PopulationRecorder, recorded_behaviour
 from neurozoo.algorithms.neuroevolution.settings import EvolutionSettings
 from neurozoo.algorithms.neuroevolution.starting import Fit, Start, keep_start, read_start
@@ -26,10 +26,10 @@ from neurozoo.algorithms.session import Report, RunContext, Watch
 from neurozoo.compute.gpus import claim_gpus
 from neurozoo.environments.game_networks import layout_of
 from neurozoo.errors import NeurozooError
-from neurozoo.evaluation import EpisodeResult, make_evaluator
+from neurozoo.evaluation import Episode, EpisodeResult, make_evaluator
 from neurozoo.evaluation.reference import collect_reference
 from neurozoo.genomes.elite_lines import elite_line, elite_tail
-from neurozoo.genomes.genome import decode
+from neurozoo.genomes.genome import Genome, decode
 from neurozoo.genomes.noise_table import open_noise_table
 from neurozoo.records.published_log import ELITE_GENOME
 
@@ -43,6 +43,41 @@ ALGORITHMS: dict[str, type[Algorithm[Any]]] = {
     "ga_ns": NoveltyGeneticAlgorithm,
 }
 POLL = 0.2  # seconds to wait for results between two checks for signals
+
+
+class LongestFirst:
+    """Starts the longest episodes first, so that fewer threads wait for the last one to end.
+
+    An episode is expected to be as long as the last one of its genome in this generation or the one before, or else of
+    its parent. Episodes of unknown length come first of all. Results do not depend on the order.
+    """
+
+    def __init__(self) -> None:
+        self._generation = 0
+        self._steps: dict[Genome, int] = {}
+        self._steps_before: dict[Genome, int] = {}
+
+    def genomes(self, genomes: Iterable[Genome]) -> list[Genome]:
+        """Sorts genomes that are to be pinned."""
+        return sorted(genomes, key=self._place)
+
+    def episodes(self, episodes: Mapping[int, Episode]) -> dict[int, Episode]:
+        """Sorts numbered episodes."""
+        return dict(sorted(episodes.items(), key=lambda item: self._place(item[1].genome)))
+
+    def learn(self, generation: int, episodes: Iterable[Episode], results: Iterable[EpisodeResult]) -> None:
+        """Remembers the lengths of a generation's episodes."""
+        if generation != self._generation:
+            self._generation, self._steps_before, self._steps = generation, self._steps, {}
+        for episode, result in zip(episodes, results, strict=True):
+            self._steps[episode.genome] = result.steps
+
+    def _place(self, genome: Genome) -> float:
+        for known in (genome, genome.parent):
+            for steps in (self._steps, self._steps_before):
+                if known in steps:
+                    return -steps[known]
+        return -math.inf
 
 
 class EvolutionSession:

@@ -5,9 +5,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, Tag
 from pydantic.dataclasses import dataclass
 
-from neurozoo.algorithms.neuroevolution.cutoff import EpisodeCutoff
 from neurozoo.algorithms.neuroevolution.novelty import Behaviour, choose_behaviour
-from neurozoo.algorithms.neuroevolution.schedules import Above0, MutationPower, Schedule
+from neurozoo.algorithms.neuroevolution.schedules import Above0, EpisodeCutoff, MutationPower, Schedule
 from neurozoo.algorithms.run_settings import Frames, NumTestEpisodes, RunSettings
 from neurozoo.environments.protocols import has_continuous_outputs, output_names
 from neurozoo.errors import NeurozooError

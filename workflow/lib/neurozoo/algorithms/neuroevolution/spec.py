@@ -13,17 +13,13 @@ from neurozoo.algorithms.neuroevolution.settings import (
     NsraSettings,
 )
 from neurozoo.algorithms.session import RunContext, Session
-from neurozoo.algorithms.spec import FAMILY_TREE, AlgorithmSpec
+from neurozoo.algorithms.spec import FAMILY_TREE, AlgorithmSpec, session_of
 
 
 def _open_session(context: RunContext) -> Session:
-    if getattr(context.settings, "selection", "") == "asynchronous":
-        from neurozoo.algorithms.neuroevolution.asynchronous_session import AsynchronousSession
-
-        return AsynchronousSession(context)
-    from neurozoo.algorithms.neuroevolution.session import EvolutionSession
-
-    return EvolutionSession(context)
+    is_asynchronous = getattr(context.settings, "selection", "") == "asynchronous"
+    kind = "asynchronous_session.AsynchronousSession" if is_asynchronous else "session.EvolutionSession"
+    return session_of(f"neuroevolution.{kind}")(context)
 
 
 def _spec(name: str, title: str, settings: type[EvolutionSettings], **traits: Any) -> AlgorithmSpec:

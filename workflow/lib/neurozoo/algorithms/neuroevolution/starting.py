@@ -117,7 +117,9 @@ def read_start(source: str, fit: Fit, *, state_dir: Path | None, kind: str) -> S
         NeurozooError: The source is missing, damaged or does not fit.
     """
     kept = None if state_dir is None else _read_copy(state_dir / _COPY)
-    return kept if kept is not None and kept.source == source else _READERS[kind](source, fit)
+    if kept is not None and kept.source == source:
+        return kept
+    return read_population(source, fit) if kind == "population" else read_weights(source, fit)
 
 
 def keep_start(start: Start, state_dir: Path) -> None:
@@ -149,6 +151,26 @@ def _read_copy(path: Path) -> Start | None:
         ) from error
 
 
+Read = Callable[[str | Path, Fit], tuple[Sequence[Genome], Mapping[str, Any]]]
+
+
+def _read(source: str, fit: Fit, setting: str, *, in_folder: Callable[[Path], Path], read: Read) -> Start:
+    """Reads genomes and what their file says about them, and checks both."""
+    place: str | Path = source if is_text(source) else Path(source)
+    if isinstance(place, Path) and place.is_dir():
+        place = in_folder(place)
+    if isinstance(place, Path) and not place.is_file():
+        raise NeurozooError(
+            f"{setting}: {place} is missing. Give a run's folder, a genome, or one of the files that the documentation "
+            f"of {setting} lists, relative to the folder in which the training starts."
+        )
+    with naming_source(place):
+        genomes, facts = read(place, fit)
+        fit.check(place if isinstance(place, Path) else "The genome", genomes, facts)
+    digest = sha256_of(place) if isinstance(place, Path) else hashlib.sha256(place.encode()).hexdigest()
+    return Start(source, digest, tuple(genomes))
+
+
 # ---- populations
 
 
@@ -164,33 +186,24 @@ def read_population(source: str, fit: Fit) -> Start:
     Raises:
         NeurozooError: The source is missing, holds no population, or does not fit.
     """
-    place: str | Path = source if is_text(source) else Path(source)
-    if isinstance(place, Path) and place.is_dir():
-        place = place / "state" / "state.json"
-        if not place.exists():
-            raise NeurozooError(
-                f"{source} has no state/state.json, which would hold its parents. Give its genome.json to start from "
-                "its result alone."
-            )
-    _check_exists(place, "load_population")
-    with naming_source(place):
-        text = read_text(place)
-        found = parse_genome(text)
-        if isinstance(found, Mapping) and not {"algorithm", "population"}.isdisjoint(found):
-            genomes, facts = _population(Path(place), found)
-        else:
-            record = read_genome(place, game=fit.game, model=fit.model)
-            genomes, facts = [_recipe(record)], record.facts
-        fit.check(place if isinstance(place, Path) else "The genome", genomes, facts)
-    return Start(source, hashlib.sha256(text.encode()).hexdigest(), tuple(genomes))
+    return _read(source, fit, "load_population", in_folder=_state_of, read=_any_population)
 
 
-def _check_exists(place: str | Path, setting: str) -> None:
-    if isinstance(place, Path) and not place.is_file():
+def _state_of(folder: Path) -> Path:
+    if not (state := folder / "state" / "state.json").exists():
         raise NeurozooError(
-            f"{setting}: {place} is missing. Give a run's folder, a genome, or one of the files that the documentation "
-            f"of {setting} lists, relative to the folder in which the training starts."
+            f"{folder} has no state/state.json, which would hold its parents. Give its genome.json to start from its "
+            "result alone."
         )
+    return state
+
+
+def _any_population(place: str | Path, fit: Fit) -> tuple[list[Genome], Mapping[str, Any]]:
+    found = parse_genome(read_text(place))
+    if isinstance(found, Mapping) and not {"algorithm", "population"}.isdisjoint(found):
+        return _population(Path(place), found)
+    record = read_genome(place, game=fit.game, model=fit.model)
+    return [_recipe(record)], record.facts
 
 
 def _recipe(record: GenomeRecord) -> Genome:
@@ -269,26 +282,19 @@ def read_weights(source: str, fit: Fit) -> Start:
     Raises:
         NeurozooError: The source is missing, holds no agent, or does not fit.
     """
-    place: str | Path = source if is_text(source) else Path(source)
-    if isinstance(place, Path) and place.is_dir():
-        found = [place / name for name in ("genome.json", "checkpoint.npz") if (place / name).exists()]
-        if not found:
-            raise NeurozooError(f"{source} has neither genome.json nor checkpoint.npz, so it holds no agent.")
-        place = found[0]
-    _check_exists(place, "load_from")
-    with naming_source(place):
-        genome, facts = _agent(place, fit)
-        fit.check(place if isinstance(place, Path) else "The genome", [genome], facts)
-    digest = sha256_of(place) if isinstance(place, Path) else hashlib.sha256(place.encode()).hexdigest()
-    return Start(source, digest, (genome,))
+    return _read(source, fit, "load_from", in_folder=_agent_of, read=_agent)
 
 
-def _agent(place: str | Path, fit: Fit) -> tuple[Genome, Mapping[str, Any]]:
+def _agent_of(folder: Path) -> Path:
+    found = [folder / name for name in ("genome.json", "checkpoint.npz") if (folder / name).exists()]
+    if not found:
+        raise NeurozooError(f"{folder} has neither genome.json nor checkpoint.npz, so it holds no agent.")
+    return found[0]
+
+
+def _agent(place: str | Path, fit: Fit) -> tuple[list[Genome], Mapping[str, Any]]:
     if isinstance(place, Path) and place.suffix == ".npz":
         checkpoint = read_checkpoint(place)
-        return Genome(Weights.of(checkpoint.theta)), {"model": checkpoint.model}
+        return [Genome(Weights.of(checkpoint.theta))], {"model": checkpoint.model}
     record = read_genome(place, game=fit.game, model=fit.model)
-    return record.genome or read_agent(place, game=fit.game, model=fit.model).genome, record.facts
-
-
-_READERS: dict[str, Callable[[str, Fit], Start]] = {"population": read_population, "weights": read_weights}
+    return [record.genome or read_agent(place, game=fit.game, model=fit.model).genome], record.facts

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 from keras import layers
 
-from neurozoo.algorithms.native_learner import ADAM, FIRST_SLOT, ONLINE, LearnerChoices, NativeLearner
+from neurozoo.algorithms.native_learner import ADAM, FIRST_SLOT, ONLINE, NativeLearner
 from neurozoo.algorithms.quality_diversity.settings import DsageSettings
 from neurozoo.algorithms.quality_diversity.surrogate import NUM_OUTPUTS, Surrogate
 from neurozoo.environments.level_domains import LevelDomain
@@ -58,7 +58,8 @@ class NativeSurrogate(Surrogate):
         self._learner = NativeLearner(
             np.array(self._plan, np.int64),
             scale=1.0,
-            choices=LearnerChoices(optimizer=ADAM, epsilon=1e-8),
+            optimizer=ADAM,
+            epsilon=1e-8,
             core=core,
             threads=threads,
             is_narrow=is_narrow,

@@ -1,13 +1,12 @@
 """The specs of quality-diversity searches through levels."""
 
 from collections.abc import Iterable, Mapping
-from importlib import import_module
 
 from neurozoo.algorithms.quality_diversity.presets import CMA_ME, DOMAIN_RANDOMIZATION, DSAGE, MAP_ELITES
 from neurozoo.algorithms.quality_diversity.settings import LevelSearchSettings
 from neurozoo.algorithms.quality_diversity.variants import VARIANTS
 from neurozoo.algorithms.session import RunContext, Session
-from neurozoo.algorithms.spec import LEVEL_FILES, AlgorithmSpec
+from neurozoo.algorithms.spec import LEVEL_FILES, AlgorithmSpec, session_of
 from neurozoo.environments.level_domains import check_level_domain
 from neurozoo.errors import needing, unknown_name
 
@@ -20,10 +19,8 @@ def _spec(
     variants: Iterable[str] = ("plain",),
 ) -> AlgorithmSpec:
     def open_session(context: RunContext) -> Session:
-        module, kind = session.split(".")
         with needing("levels", "A search through levels"):
-            found = import_module(f"neurozoo.algorithms.quality_diversity.{module}")
-        return getattr(found, kind)(context)
+            return session_of(f"quality_diversity.{session}")(context)
 
     def check_variant(variant: str) -> str:
         if variant not in variants:
