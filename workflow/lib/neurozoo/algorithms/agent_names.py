@@ -18,12 +18,7 @@ def algo_name(algo: str) -> str:
 def called(algo: str, label: str) -> tuple[str, str]:
     """Splits a label into the name of the algorithm and the rest: a run of `impala` labelled `PPO, slow` is called PPO.
 
-    Args:
-        algo: Such as `impala`.
-        label: What else the run is called; it may begin with a name of `AlgorithmSpec.also_called`.
-
-    Returns:
-        The name of the algorithm, and what else the label says; empty for nothing.
+    A label may begin with a name of `AlgorithmSpec.also_called`. The rest is empty if it says nothing else.
     """
     names = ALGORITHMS[algo].also_called if algo in ALGORITHMS else {}
     labels = label.split(" / ")  # of several experiments with equal settings
@@ -37,10 +32,7 @@ def called(algo: str, label: str) -> tuple[str, str]:
 def label_with_name(algo: str, settings: Mapping[str, object], label: str = "") -> str:
     """Begins a label with what the literature calls the settings: `PPO, slow`; see `called`.
 
-    Args:
-        algo: Such as `impala`.
-        settings: Values by name, or their texts in a record; nothing if they are unknown.
-        label: What the run is called by its experiment.
+    Settings are values by name, or their texts in a record; nothing if they are unknown.
     """
     names = ALGORITHMS[algo].also_called if algo in ALGORITHMS else {}
     fitting = (name for name, choices in names.items() if all(settings.get(key) == choices[key] for key in choices))

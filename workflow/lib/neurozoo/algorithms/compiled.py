@@ -114,7 +114,7 @@ def shared_training_step(
     """Returns the same for a model that is trained in several processes: their gradients are added up.
 
     Args:
-        trainer: A compiled model with a built optimizer; its input is a dictionary of arrays, shape (batch, ...).
+        trainer: See `training_step`.
         add_up: Replaces the gradient, float32, shape (parameters,), by the sum over all processes.
         share: Factor on that sum.
 
@@ -300,11 +300,9 @@ def fused(optimizer: "keras.optimizers.Optimizer") -> "keras.optimizers.Optimize
 def keep_to_threads(threads: int) -> None:
     """Gives each TensorFlow operation one thread, so that sums have a fixed order; operations share the threads.
 
-    Call it before anything loads TensorFlow.
-
-    Also turns on oneDNN, which `neurozoo` turns off elsewhere: it takes two thirds of the time. Its sums have a fixed
-    order, too, but not the same one on each kind of processor. On a GPU, it turns on TensorFlow's deterministic
-    operations: the default ones add up gradients in any order.
+    Call it before anything loads TensorFlow. It also turns on oneDNN, which `neurozoo` turns off elsewhere: it takes
+    two thirds of the time. Its sums have a fixed order, too, but not the same one on each kind of processor. On a GPU,
+    it turns on TensorFlow's deterministic operations: the default ones add up gradients in any order.
     """
     if "tensorflow" not in sys.modules:
         os.environ["TF_ENABLE_ONEDNN_OPTS"] = "1"
@@ -323,10 +321,7 @@ def keep_to_threads(threads: int) -> None:
 def need_jax() -> None:
     """Prepares JAX for a learner whose rollouts stay on a GPU, where its operations get a fixed order of sums.
 
-    Call it before anything imports JAX.
-
-    Raises:
-        NeurozooError: The backend of Keras is not JAX.
+    Call it before anything imports JAX. Raises `NeurozooError` if the backend of Keras is not JAX.
     """
     if "jax" not in sys.modules:
         os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_gpu_deterministic_ops=true".strip()

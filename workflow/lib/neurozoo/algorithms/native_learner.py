@@ -118,8 +118,7 @@ class NativeLearner:
     def step(self, deltas: np.ndarray, *, learning_rate: float) -> float:
         """Learns from the gradient of a loss by the results of the last `forward`: float32, shape (batch, results).
 
-        Returns:
-            The norm of the gradient before it was bounded; 0 if `max_norm` is 0.
+        Returns the norm of the gradient before it was bounded; 0 if `max_norm` is 0.
         """
         return float(self._core.step_learner(learner=self._learner, deltas=deltas, learning_rate=learning_rate))
 
@@ -131,10 +130,7 @@ class NativeLearner:
 def slots_of(names: Iterable[str], *, count: int, by_slot: bool) -> Iterator[tuple[int, int, str]]:
     """Yields the moving averages in the order in which Keras keeps them: number there, slot, name of the array.
 
-    Args:
-        names: The arrays that learn.
-        count: Averages of each.
-        by_slot: Whether all first averages come before all second ones.
+    Each array that learns has `count` of them; with `by_slot`, all first ones come before all second ones.
     """
     names = list(names)
     for place, name in enumerate(names):
@@ -143,11 +139,7 @@ def slots_of(names: Iterable[str], *, count: int, by_slot: bool) -> Iterator[tup
 
 
 def checked(array: np.ndarray, shape: tuple[int, ...], dtype: type) -> np.ndarray:
-    """Returns an array as the core reads it.
-
-    Raises:
-        ValueError: It has another shape.
-    """
+    """Returns an array as the core reads it, or raises `ValueError` if it has another shape."""
     if array.shape != shape:
         raise ValueError(f"An array of shape {array.shape} came, but {shape} was expected")
     return np.ascontiguousarray(array, dtype)

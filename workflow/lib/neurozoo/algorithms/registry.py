@@ -13,11 +13,7 @@ class Registry(dict[str, AlgorithmSpec]):
     """The algorithms by name, in the order of their registration."""
 
     def register(self, spec: AlgorithmSpec) -> None:
-        """Adds an algorithm.
-
-        Raises:
-            NeurozooError: Another algorithm has this name, or there is no preset `demo`.
-        """
+        """Adds an algorithm, or raises `NeurozooError` if its name is taken or it has no preset `demo`."""
         if self.setdefault(spec.name, spec) is not spec:
             raise NeurozooError(f"Two algorithms are called {spec.name!r}. Rename one of them.")
         if "demo" not in spec.presets:
@@ -25,11 +21,7 @@ class Registry(dict[str, AlgorithmSpec]):
 
 
 def specs_of(module: ModuleType) -> tuple[AlgorithmSpec, ...]:
-    """Returns the algorithms that a module `spec` defines.
-
-    Raises:
-        NeurozooError: It has no tuple `SPECS`.
-    """
+    """Returns the algorithms that a module `spec` defines, or raises `NeurozooError` if it has no tuple `SPECS`."""
     specs = getattr(module, "SPECS", None)
     if not isinstance(specs, tuple):
         raise NeurozooError(
@@ -51,8 +43,7 @@ def get_algorithm(name: str) -> AlgorithmSpec:
     """Finds an algorithm.
 
     Raises:
-        NeurozooError: The algorithm is unknown; the message suggests the most similar name, or an algorithm that has a
-            preset of this name, such as `ppo`.
+        NeurozooError: It is unknown; the message suggests the most similar name, or who has a preset of this name.
     """
     if not isinstance(name, str) or name not in ALGORITHMS:
         raise unknown_algorithm(str(name))

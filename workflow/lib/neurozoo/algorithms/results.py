@@ -63,13 +63,7 @@ class NetworkResult:
     def write(self, run_dir: Path, identity: Identity, about: Mapping[str, object] = NOTHING) -> None:
         """Writes `checkpoint.npz`, `genome.json` if there is a genome, and `result.json`, in this order.
 
-        Args:
-            run_dir: Folder of the run.
-            identity: The four names of the run.
-            about: What else the files should say of the run; plain JSON.
-
-        Raises:
-            NeurozooError: The disk is full.
+        `identity` are the four names of the run; `about` is what else the files should say of it, as plain JSON.
         """
         facts = {**self._facts(identity), **about}
         files = [FILES["network"]]
@@ -81,15 +75,9 @@ class NetworkResult:
         write_run_result(run_dir, kind="network", facts=facts, files=files)
 
     def keep(self, path: Path, identity: Identity, moment: Mapping[str, object]) -> None:
-        """Writes one file that holds the whole result, for a snapshot or a tag.
+        """Writes one `.npz` that holds the whole result, for a snapshot or a tag.
 
-        Args:
-            path: The `.npz` to write.
-            identity: The four names of the run.
-            moment: When it was kept, `run_frames` and `run_iteration`, and what else the file should say.
-
-        Raises:
-            NeurozooError: The disk is full.
+        `moment` says when it was kept, `run_frames` and `run_iteration`, and what else the file should say.
         """
         facts = self._facts(identity)
         facts = {**(self._with_genome(facts) if self.origin else facts), **moment}

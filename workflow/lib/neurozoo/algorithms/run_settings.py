@@ -7,14 +7,14 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, TypeAdapter, ValidationError, model_validator
 from pydantic.dataclasses import dataclass
 
-from neurozoo.environments.games import PLATFORMER_GAMES, world_of
+from neurozoo.environments.games import PLATFORMER_GAMES, check_played, world_of
 from neurozoo.environments.mazes.curriculum import Curriculum
 from neurozoo.environments.observations import check_screens
 from neurozoo.environments.protocols import DEFAULT_PROTOCOLS, Protocol, check_engine, get_protocol, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import get_architecture
 from neurozoo.networks.native_plan import learns_natively
-from neurozoo.validation import FROM_YAML, Whole, explain, json_schema, setting
+from neurozoo.validation import FROM_YAML, Count, Share, Whole, explain, json_schema, setting
 
 Unit = Literal["frames", "evaluations"]
 Need = Literal["core", "noise"]
@@ -27,11 +27,7 @@ PROTOCOL_CHOICES = {  # settings that choose a protocol, by the arguments of `pr
 
 
 class InvalidSettings(NeurozooError):
-    """Settings of the wrong type or out of bounds.
-
-    Attributes:
-        reason: What pydantic found.
-    """
+    """Settings of the wrong type or out of bounds; `reason` is what pydantic found."""
 
     reason: ValidationError
 
@@ -73,14 +69,9 @@ class Settings:
         return schema | {"properties": {field.name: schema["properties"][field.name] for field in fields(cls)}}
 
     def changed(self, values: Mapping[str, object], *, from_yaml: bool = False) -> Self:
-        """Returns a copy of these settings in which some values are changed.
+        """Returns a copy of these settings in which some values are changed, or raises `NeurozooError`.
 
-        Args:
-            values: Changed values by setting name.
-            from_yaml: Whether a whole number may be written as a float, such as 6.0e+9.
-
-        Raises:
-            NeurozooError: A setting is unknown, or a value is not allowed.
+        With `from_yaml`, a whole number may be written as a float, such as 6.0e+9.
         """
         everything = {field.name: getattr(self, field.name) for field in fields(self)} | dict(values)
         return TypeAdapter(type(self)).validate_python(everything, context=FROM_YAML if from_yaml else None)
@@ -163,27 +154,6 @@ Frames = Annotated[Whole, Field(ge=1, description="Budget: emulator frames of al
 ProtocolName = Annotated[
     str | None, Field(description="How episodes are played, such as `uber2018`; empty for the game's own.")
 ]
-Shards = Annotated[
-    Whole,
-    Field(
-        ge=1,
-        description="Equal parts of each batch in Keras, which as many threads of an update compute side by side. "
-        "Other numbers round in other ways, so this is a setting of the run; the number of threads is not.",
-    ),
-]
-
-
-def check_shards(shards: int, batch_size: int) -> None:
-    """Checks that a batch has equal parts.
-
-    Raises:
-        NeurozooError: It has not.
-    """
-    if batch_size % shards:
-        raise NeurozooError(
-            f"batch_size should be a multiple of shards, so that all parts of a batch are equal, but batch_size is "
-            f"{batch_size} and shards {shards}. Change one of them."
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,11 +199,7 @@ class RunSettings(Settings):
         return {name: getattr(self, setting) for name, setting in PROTOCOL_CHOICES.items()}
 
     def game_protocol(self, game: str) -> Protocol:
-        """Returns the `Protocol` under which a game is played.
-
-        Raises:
-            NeurozooError: The protocol and the game do not fit together.
-        """
+        """Returns how a game is played, or raises `NeurozooError` if it does not fit the protocol."""
         return protocol_of(game, **self.protocol_choices)
 
     def changes_for(self, game: str, model: str) -> dict[str, object]:
@@ -255,9 +221,8 @@ class RunSettings(Settings):
     def describe_tests(self, game: str) -> dict[str, object]:
         """Returns how the test episodes of a greedy agent are played; a lost life ends none.
 
-        Returns:
-            `action_rule`, `epsilon` (probability of a random action), `cutoff` (longest episode in steps; None for the
-            protocol's limit) and `episode_end`.
+        That is `action_rule`, `epsilon` (probability of a random action), `cutoff` (longest episode in steps; None for
+        the protocol's limit) and `episode_end`.
         """
         return {"action_rule": "greedy", "epsilon": 0.0, "cutoff": self.test_cutoff, "episode_end": "game over"}
 
@@ -278,12 +243,46 @@ class RunSettings(Settings):
 class LearnerSettings(RunSettings):
     """What learners that keep observations as bytes share."""
 
+    ALGO: ClassVar[str]
+    PROTOCOLS: ClassVar[tuple[str, ...]]  # under which it plays
+
+    num_test_episodes: NumTestEpisodes = 30
+    frames: Frames = 200_000_000  # of the emulator; impala_horovod_gym counts steps, a quarter as many
+    protocol: ProtocolName = "nature2015"
+    life_loss: Literal["ignore", "terminal"] = setting(
+        "terminal", "ignore, or terminal (for learning, a lost life ends the episode; the game goes on)."
+    )
+    batch_size: Count = 32
+    shards: Count = setting(
+        1,
+        "Equal parts of each batch in Keras, which as many threads of an update compute side by side. Other numbers "
+        "round in other ways, so this is a setting of the run; the number of threads is not.",
+    )
+    discount: Share = setting(0.99, "Discount per step.")
     engine: Literal["native", "keras", "batched"] = setting(
         "native",
         "What computes networks: native (the core, several times as fast, with the same results on every processor; "
         "Keras if it lacks a layer), keras, or, of impala, batched (Keras on a GPU, docs/gpu.md). Results of native "
         "and keras differ only by the rounding of sums.",
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.protocol not in self.PROTOCOLS:
+            raise NeurozooError(
+                f"{self.ALGO} plays under one of the protocols {', '.join(self.PROTOCOLS)}, but protocol is "
+                f"{self.protocol!r}."
+            )
+        if self.batch_size % self.shards:
+            raise NeurozooError(
+                f"batch_size should be a multiple of shards, so that all parts of a batch are equal, but batch_size is "
+                f"{self.batch_size} and shards {self.shards}. Change one of them."
+            )
+
+    @classmethod
+    def check_played(cls, game: str) -> str:
+        """Returns the id of a game that can be learned; see `check_played`."""
+        return check_played(game, cls.ALGO, {get_protocol(name).world for name in cls.PROTOCOLS})
 
     def check_game(self, game: str) -> None:
         """Checks also that the game shows grey pictures."""

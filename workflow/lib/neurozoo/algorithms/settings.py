@@ -11,16 +11,13 @@ from neurozoo.errors import NeurozooError
 def resolve_settings(
     algo: str, *, preset: str, overrides: Mapping[str, object] | None = None, from_yaml: bool = False
 ) -> Any:
-    """Returns a preset with the changes that the user wants.
+    """Returns a preset, complete and checked, with the changes that the user wants.
 
     Args:
         algo: Algorithm such as `ga`.
         preset: Named settings such as `uber2018`.
         overrides: Changed values by setting name.
         from_yaml: Whether a whole number may be written as a float, such as 6.0e+9.
-
-    Returns:
-        The complete, checked settings.
 
     Raises:
         NeurozooError: The algorithm, the preset or a setting is unknown, or a value is out of range. The message
@@ -44,8 +41,6 @@ def fitting_settings(
 
     In `mario`, that is `mario_demo` instead of `demo`. Elsewhere it is the preset with a protocol of the game, and with
     what the network needs. Settings that fit as they are stay as they are.
-
-    Args and errors are those of `resolve_settings`; the game and the `{model}` are known to the algorithm.
     """
     settings = resolve_settings(algo, preset=preset, overrides=overrides, from_yaml=from_yaml)
     try:

@@ -90,16 +90,11 @@ class DeepQLearner(Learner):
         return self._environments, self._network, self._replay
 
     def open(self, *, folder: Path, remedy: str, network_core: Path | None = None, threads: int = 1) -> list[str]:
-        """Makes environments, networks and replay memory. If there is a state, call `set_state` before.
+        """Makes environments, networks and replay memory, and returns sentences for the log.
 
-        Args:
-            folder: Where the replay memory may keep files.
-            remedy: What the user can do about damaged files.
-            network_core: The native core that computes the network; None for Keras.
-            threads: Threads of the core.
-
-        Returns:
-            Sentences for the log.
+        If there is a state, call `set_state` before. The replay memory may keep files in `folder`; `remedy` is what the
+        user can do if they are damaged. `network_core` computes the network in `threads` threads; if there is none,
+        Keras does.
 
         Raises:
             NeurozooError: There is too little memory, files do not fit, or the game or network cannot be learned.

@@ -42,13 +42,7 @@ class NativeQNetwork:
     First weights and the names and shapes of arrays are those of `QNetwork`; results differ from it by the rounding of
     sums only. Here they depend neither on the number of threads nor on the processor's vectors.
 
-    Args:
-        layout: Of a network for which `learns_natively` says yes.
-        settings: Of the run.
-        random: Draws the first weights.
-        core: The native core.
-        threads: Threads of an update.
-        is_narrow: Whether vectors have 256 bits even where the processor has wider ones.
+    `learns_natively` has to say yes to the layout. `core`, `threads` and `is_narrow` are those of `NativeLearner`.
 
     Raises:
         NeurozooError: The library does not fit, or a thread cannot be started.
@@ -89,11 +83,7 @@ class NativeQNetwork:
         self.update_acting()
 
     def values(self, stacks: np.ndarray) -> np.ndarray:
-        """Returns the action values of states: float32, shape (batch, actions).
-
-        Args:
-            stacks: uint8, shape (batch, 4, height, width), oldest screen first.
-        """
+        """Returns the action values of states, see `QNetwork.values`."""
         return self._ask(ONLINE, stacks)
 
     def acting_values(self, stacks: np.ndarray) -> np.ndarray:
@@ -134,11 +124,7 @@ class NativeQNetwork:
         return arrays | {"optimizer-0": steps, "optimizer-1": np.asarray(rate, np.float32)}
 
     def set_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `get_arrays` returned.
-
-        Raises:
-            LookupError, ValueError: `arrays` are those of another network.
-        """
+        """Continues from what `get_arrays` returned; see `QNetwork.set_arrays`."""
         self._learner.steps = int(arrays["optimizer-0"])
         for name, place, shape in self._places():
             self._learner.set(*place, checked(arrays[name], shape, np.float32))

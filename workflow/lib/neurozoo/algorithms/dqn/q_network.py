@@ -101,11 +101,7 @@ class QNetwork:
         return {name: np.asarray(variable) for name, variable in self._variables().items()}
 
     def set_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `get_arrays` returned.
-
-        Raises:
-            LookupError, ValueError: `arrays` are those of another network.
-        """
+        """Continues from what `get_arrays` returned; arrays of another network raise LookupError or ValueError."""
         for name, variable in self._variables().items():
             variable.assign(arrays[name])
 

@@ -149,11 +149,9 @@ class Replay:
         return np.concatenate(found)
 
     def begin(self, environments: np.ndarray, screens: np.ndarray) -> None:
-        """Marks that the next rows of some environments do not follow their last ones.
+        """Marks that the next rows of some environments, shape (k,), do not follow their last ones.
 
-        Args:
-            environments: Indices of environments, shape (k,), each at most once.
-            screens: The first screens of their new games, which padded windows show: uint8, shape (k, height, width).
+        The first screens of their new games, uint8, shape (k, height, width), are shown by padded windows.
         """
         environments = np.asarray(environments)
         self._next_ages[environments] = 0
@@ -186,12 +184,9 @@ class Replay:
             self._next_ages[environments[np.asarray(terminals, bool)]] = 0 if self._is_whole else 1
 
     def sample(self, batch: int, random: np.random.Generator, beta: float = 1.0) -> Sample:
-        """Draws transitions with replacement, if `can_sample`.
+        """Draws transitions with replacement, if `can_sample`; the draw depends on nothing but `random`.
 
-        Args:
-            batch: Number of transitions.
-            random: Generator of random numbers; the draw depends on nothing else.
-            beta: How far the importance weights make up for the priorities: 0 not at all, 1 fully.
+        `beta` is how far the importance weights make up for the priorities: 0 not at all, 1 fully.
         """
         environments, rows = self._draw(batch, random)
         span = rows[:, None] + np.arange(-self._history, self._steps)
@@ -224,11 +219,9 @@ class Replay:
         )
 
     def update(self, rows: np.ndarray, errors: np.ndarray) -> None:
-        """Sets the priorities of rows by their last errors; rows that have been overwritten are left out.
+        """Sets the priorities of rows, as in `Sample.rows`, by their last errors, target minus value, of any sign.
 
-        Args:
-            rows: Shape (count,), from `Sample.rows`.
-            errors: Shape (count,), the differences between target and value, of any sign, finite.
+        Rows that have been overwritten are left out.
         """
         if self._tree is None:
             return
@@ -240,10 +233,9 @@ class Replay:
         self._tree.set(environments * self._ring + rows % self._ring, priorities[is_there])
 
     def get_state(self) -> dict:
-        """Returns the part of the state that is plain JSON.
+        """Returns the part of the state that is plain JSON; call it only to save the state.
 
-        If there is a folder, at most `slack` rows of each environment may be added until the next call. So call it only
-        to save the state.
+        If there is a folder, at most `slack` rows of each environment may be added until the next call.
         """
         is_kept = self._folder is not None
         self._saved = self._written.copy() if is_kept else None

@@ -68,10 +68,9 @@ class Rings:
         return bool(self._arrays)
 
     def create(self) -> None:
-        """Makes new rows. Files get their full size at once, so that a full disk is noticed now and not hours later.
+        """Makes new rows, or raises `NeurozooError` if there is not enough room after all.
 
-        Raises:
-            NeurozooError: There is not enough room after all.
+        Files get their full size at once, so that a full disk is noticed now and not hours later.
         """
         try:
             for name, (dtype, tail) in self._layout.items():
@@ -87,11 +86,7 @@ class Rings:
             ) from error
 
     def open(self) -> None:
-        """Opens the rows in the files of an earlier process.
-
-        Raises:
-            NeurozooError: A file is missing, cut off or of another shape.
-        """
+        """Opens the rows in the files of an earlier process; raises `NeurozooError` if one is missing or damaged."""
         for name, (dtype, tail) in self._layout.items():
             path, shape = self._path(name), (self._rows, *tail)
             try:

@@ -5,22 +5,13 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from neurozoo.algorithms.run_settings import (
-    Frames,
-    LearnerSettings,
-    NumTestEpisodes,
-    ProtocolName,
-    Shards,
-    check_shards,
-)
+from neurozoo.algorithms.run_settings import LearnerSettings
 from neurozoo.environments.protocols import get_protocol, output_names
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import get_network
 from neurozoo.networks.chains import Network
 from neurozoo.validation import Count, Flag, Number, Pair, Share, Whole, setting
 
-# Those of ale-py's vector environment, of the river crossing task, and of pictures of other environments.
-PROTOCOLS_LEARNED = ("machado2018", "nature2015", "simple_dqn", "river_fixed", "river_split", "gymnasium")
 HISTORY = 4  # screens of a state
 MOST_ACTIONS = 256  # of a game: the replay memory keeps each in a byte
 REPLAY_BYTES = 7_100  # of the replay memory per screen, as measured (docs/studies.md)
@@ -35,13 +26,13 @@ class DqnSettings(LearnerSettings):
     al. 2015, arXiv:1511.06581 (`dueling`); Schaul et al. 2015, arXiv:1511.05952 (`prioritised`).
     """
 
+    ALGO: ClassVar = "dqn"
+    # Those of ale-py's vector environment, of the river crossing task, and of pictures of other environments.
+    PROTOCOLS: ClassVar = ("machado2018", "nature2015", "simple_dqn", "river_fixed", "river_split", "gymnasium")
     WAYS_TO_RUN: ClassVar[tuple[str, ...]] = ("snapshot_frames", "keep_replay")
     OUTSIDE_HASH: ClassVar[tuple[str, ...]] = (*LearnerSettings.OUTSIDE_HASH, "test_epsilon")
 
     # budget
-    num_test_episodes: NumTestEpisodes = 30
-    frames: Frames = 200_000_000
-    protocol: ProtocolName = "nature2015"
     test_epsilon: Share = setting(0.05, "Probability of a random action in tests.")
     test_steps: Whole | None = setting(
         None, "Steps of a test phase instead of a number of whole episodes. Empty for whole episodes.", ge=1
@@ -65,9 +56,6 @@ class DqnSettings(LearnerSettings):
     epsilon_start: Share = setting(1.0, "Probability of a random action at the first step of training.")
     epsilon_end: Share = setting(0.1, "Probability of a random action from `epsilon_steps` on; linear in between.")
     epsilon_steps: Count = setting(1_000_000, "Training steps until epsilon is `epsilon_end`.")
-    life_loss: Literal["ignore", "terminal"] = setting(
-        "terminal", "ignore, or terminal (for learning, a lost life ends the episode; the game goes on)."
-    )
     masks_lost_lives: Flag = setting(
         False,
         "Whether training sees black screens instead of those before a lost life, in playing and in replay, as "
@@ -92,9 +80,7 @@ class DqnSettings(LearnerSettings):
     )
     # learning
     batch_size: Count = setting(32, "Transitions of a minibatch.")
-    shards: Shards = 1
     learning_rate: Number = setting(0.00025, "Learning rate of the optimizer; adadelta has none.", ge=0)
-    discount: Share = setting(0.99, "Discount per step.")
     optimizer: Literal["rmsprop", "rmsprop_centered", "adam", "adadelta"] = setting(
         "rmsprop_centered", "rmsprop, rmsprop_centered (Graves' form, as DeepMind's), adam or adadelta."
     )
@@ -131,12 +117,6 @@ class DqnSettings(LearnerSettings):
         super().__post_init__()
         if self.engine == "batched":
             raise NeurozooError("dqn does not learn with the batched engine: set engine to native or keras.")
-        if self.protocol not in PROTOCOLS_LEARNED:
-            raise NeurozooError(
-                f"dqn plays under one of the protocols {', '.join(PROTOCOLS_LEARNED)}, but protocol is "
-                f"{self.protocol!r}."
-            )
-        check_shards(self.shards, self.batch_size)
         if self.epoch_steps < self.num_envs:
             raise NeurozooError(
                 f"epoch_steps is {self.epoch_steps}, but {self.num_envs} environments play that many steps at once, so "
@@ -147,10 +127,12 @@ class DqnSettings(LearnerSettings):
                 f"batch_size should be below the {held:,} screens that the replay memory holds, but is "
                 f"{self.batch_size:,}: nothing would ever be learned."
             )
-        own = get_protocol(self.protocol).noop_steps
+        assert self.protocol is not None  # it is one of `PROTOCOLS`
+        played = get_protocol(self.protocol)
+        own = played.noop_steps
         if (self.noop_steps is None and own) or (self.noop_steps == (0, 0) and not own):
             object.__setattr__(self, "noop_steps", own)  # one form of each, by which states and records are compared
-        if self.noop_steps not in (None, (0, 0)) and get_protocol(self.protocol).world == "gymnasium":
+        if self.noop_steps not in (None, (0, 0)) and played.world == "gymnasium":
             raise NeurozooError(
                 "noop_steps are for Atari games: the first action of a gym. game may do something. Leave it out."
             )

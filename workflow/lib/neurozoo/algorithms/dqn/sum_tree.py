@@ -38,12 +38,7 @@ class SumTree:
         return float(self._levels[-1].sum())
 
     def set(self, leaves: np.ndarray, priorities: np.ndarray | float) -> None:
-        """Changes priorities; if a leaf is named twice, its last priority counts.
-
-        Args:
-            leaves: Shape (count,), integers.
-            priorities: Shape (count,) or a number, at least 0.
-        """
+        """Changes priorities, at least 0, of leaves, shape (count,); if one is named twice, the last one counts."""
         self._levels[0].reshape(-1)[leaves] = priorities
         self._changed.append(leaves)
         if len(self._changed) > 1000:
@@ -54,12 +49,9 @@ class SumTree:
         self.set(np.arange(self._num_leaves), priorities)
 
     def draw(self, count: int, random: np.random.Generator) -> np.ndarray:
-        """Draws leaves with replacement, each with probability priority / total.
+        """Draws leaves with replacement, each with probability priority / total: int64, shape (count,).
 
         A leaf of priority 0 can appear when a sum was rounded (about once in 10^15 draws), or when all are 0.
-
-        Returns:
-            Shape (count,), int64.
         """
         self._sum_up()
         left = random.random(count) * self._levels[-1].sum()

@@ -12,33 +12,19 @@ from neurozoo.networks.keras_networks import MEMORY
 
 
 class Game(NamedTuple):
-    """A whole game that has ended.
+    """A whole game that has ended."""
 
-    Attributes:
-        environment: Which environment played it.
-        score: Its points, unclipped.
-        clipped_return: The sum of its rewards as the learner clips them.
-        steps: Its decisions.
-        last_step: Number of its last step in the rollout.
-    """
-
-    environment: int
-    score: float
-    clipped_return: float
-    steps: int
-    last_step: int
+    environment: int  # which played it
+    score: float  # points, unclipped
+    clipped_return: float  # sum of its rewards as the learner clips them
+    steps: int  # decisions
+    last_step: int  # number of its last step in the rollout
 
 
 class Actor:
     """Plays all environments. A step is one decision in each of them.
 
-    Args:
-        ends_with_lives: Whether, for learning, a lost life ends an episode.
-        reward_clipping: How rewards are clipped for learning.
-        reward_scale: Factor on rewards before they are clipped.
-
-    Attributes:
-        state: What the network remembers.
+    With `ends_with_lives`, a lost life ends an episode for learning. `state` is what the network remembers.
     """
 
     def __init__(
@@ -64,18 +50,8 @@ class Actor:
         rollout.see(0, self._environments.stacks)
         rollout.is_first[0] = True
 
-    def play(self, rollout: Rollout, step: int, rng: np.random.Generator, *, cutoff: int | None = None) -> list[Game]:
-        """Makes a decision in each environment, and writes it and the next inputs.
-
-        Args:
-            rollout: Where to write.
-            step: Number of the step in the rollout.
-            rng: Draws the actions.
-            cutoff: Longest game in steps; None for the protocol's limit.
-
-        Returns:
-            The games that have ended.
-        """
+    def play(self, rollout: Rollout, step: int, rng: np.random.Generator) -> list[Game]:
+        """Makes a decision in each environment, writes it and the next inputs; returns the games that have ended."""
         if step == 0:
             rollout.state = self.state
         actions, outputs, self.state = self._policy.step(rollout.inputs(step), self.state, rng)
@@ -84,8 +60,6 @@ class Actor:
         self._environments.send(actions)
         result = self._environments.receive()
         is_over = result.is_over | result.is_cut
-        if cutoff is not None:
-            is_over |= self._lengths + 1 >= cutoff
         is_last = is_over | result.is_life_lost if self._ends_with_lives else is_over
         rollout.actions[step], rollout.logits[step] = actions, outputs.preferences
         rollout.values[step] = outputs.baseline

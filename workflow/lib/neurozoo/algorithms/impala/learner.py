@@ -1,7 +1,7 @@
 """IMPALA: a thread learns from a rollout while the environments play the next one; in one process or several."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict
 from functools import partial
@@ -13,7 +13,8 @@ from neurozoo.algorithms.impala.actor import Game
 from neurozoo.algorithms.impala.collector import Collector
 from neurozoo.algorithms.impala.device_rollouts import DeviceRollout, SharedPlayer
 from neurozoo.algorithms.impala.minibatches import Lesson, minibatches, unrolls
-from neurozoo.algorithms.impala.native_network import make_actor_critic
+from neurozoo.algorithms.impala.native_network import NativeActorCritic
+from neurozoo.algorithms.impala.network import ActorCritic
 from neurozoo.algorithms.impala.player import Player, make_policy
 from neurozoo.algorithms.impala.proximal import proximal_of
 from neurozoo.algorithms.impala.rollouts import Rollout, prefixed, unprefixed
@@ -23,6 +24,7 @@ from neurozoo.algorithms.impala.team import Team
 from neurozoo.algorithms.learner import Learner, LearnerTask, ReportedNetwork, Watch
 from neurozoo.algorithms.session import Report
 from neurozoo.compute.mpi import LEADER
+from neurozoo.environments.observations import byte_scale
 from neurozoo.randomness import Purpose, generator
 
 SAVE_STEPS = 50_000  # steps between two saved states, at most
@@ -67,17 +69,15 @@ class ImpalaLearner(Learner):
         return "train", min(done, s.epoch_steps), s.epoch_steps, "steps of train"
 
     def open(self, *, network_core: Path | None = None, threads: int = 1) -> None:
-        """Makes environments and `network` (see `make_actor_critic`). If there is a state, call `set_state` before."""
-        s = self.settings
-        self.network = make_actor_critic(
-            self._layout,
-            s,
-            protocol=self._protocol,
-            random=generator(self._task.entropy, Purpose.INITIAL_WEIGHTS),
-            learners=self._ranks.group(range(s.learners)),
-            core=network_core,
-            threads=threads,
+        """Makes environments and `network`, in the native core or with Keras. If there is a state, set it before."""
+        s, scale = self.settings, byte_scale(self._protocol)
+        make: Callable[..., ActorCritic | NativeActorCritic] = (
+            partial(NativeActorCritic, core=network_core, threads=threads)
+            if network_core
+            else partial(ActorCritic, learners=self._ranks.group(range(s.learners)))
         )
+        random = generator(self._task.entropy, Purpose.INITIAL_WEIGHTS)
+        self.network = make(self._layout, s, random=random, byte_scale=scale)
         if self._actors:
             self._player = Collector(s, layout=self._layout, ranks=self._ranks, actors=self._actors)
         else:

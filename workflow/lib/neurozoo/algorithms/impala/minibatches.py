@@ -74,10 +74,10 @@ def unrolls(rollout: Rollout, settings: ImpalaSettings) -> Lesson:
 def minibatches(
     rollout: Rollout, settings: ImpalaSettings, random: np.random.Generator, proximal: Proximal | None = None
 ) -> Lesson:
-    """Draws everything in a rollout `epochs` times, in a new order each time.
+    """Draws everything in a rollout that was played to its end `epochs` times, in a new order each time.
 
     Args:
-        rollout: Played to its end.
+        rollout: The rollout.
         settings: With `minibatches`: `unrolls` gives arrays of shape (unroll_length, batch_size, ...), `steps` of shape
             (1, unroll_length * batch_size, ...). Steps of a network with memory belong together: it gets unrolls.
         random: Draws the order.
@@ -85,8 +85,7 @@ def minibatches(
             acted; with `proximal_policy: learning`.
 
     Returns:
-        What `ppo_losses` and `pqn_losses` take, and the inputs of the network, which have no entry for after the last
-        step.
+        What `ppo_losses` and `pqn_losses` take, and the inputs of the network, without those after the last step.
     """
     s = settings
     logits, values, bootstrap = (proximal or (rollout.logits, rollout.values, rollout.bootstrap))[:3]

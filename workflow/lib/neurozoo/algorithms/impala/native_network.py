@@ -8,7 +8,7 @@ import numpy as np
 from neurozoo.agents.policies import NetworkOutputs, PolicyInputs, State
 from neurozoo.algorithms.compiled import loss_gradient
 from neurozoo.algorithms.impala.minibatches import Lesson
-from neurozoo.algorithms.impala.network import SEEN, ActorCritic
+from neurozoo.algorithms.impala.network import SEEN
 from neurozoo.algorithms.impala.objectives import FIGURES, OBJECTIVES
 from neurozoo.algorithms.impala.settings import ImpalaSettings
 from neurozoo.algorithms.native_learner import (
@@ -23,9 +23,6 @@ from neurozoo.algorithms.native_learner import (
     checked,
     slots_of,
 )
-from neurozoo.compute.mpi import Group
-from neurozoo.environments.observations import byte_scale
-from neurozoo.environments.protocols import Protocol
 from neurozoo.networks.keras_networks import BASELINE, POLICY, Q_VALUES, KerasLayout
 from neurozoo.networks.native_plan import HEADS, learner_plan
 
@@ -36,16 +33,8 @@ _MEASURED = -1.0  # the gradient's norm, but not bounded
 class NativeActorCritic:
     """A network that learns while another copy of it acts, with the interface of `ActorCritic`.
 
-    The core computes outputs and gradients; TensorFlow computes the loss of these outputs and its gradient by them. The
-    arrays of a state are those of `ActorCritic`.
-
-    Args:
-        layout: Of a network for which `learns_natively` says yes.
-        settings: Of the run.
-        random: Draws the first weights.
-        byte_scale: What the bytes of observations are divided by.
-        core: The native core.
-        threads: Threads of an update.
+    The core computes outputs and gradients, in `threads` threads; TensorFlow computes the loss of these outputs and its
+    gradient by them. `learns_natively` has to say yes. The arrays of a state are those of `ActorCritic`.
 
     Raises:
         NeurozooError: The library does not fit, a thread cannot be started, or Keras does not use TensorFlow.
@@ -202,23 +191,3 @@ class NativeActorCritic:
         columns = {POLICY: slice(None, actions), BASELINE: slice(actions, None)}.get(layer)
         is_head = layer in (POLICY, BASELINE, Q_VALUES)
         return [*layers, HEADS].index(HEADS if is_head else layer.removesuffix("_norm")), part, columns
-
-
-AnyActorCritic = ActorCritic | NativeActorCritic
-
-
-def make_actor_critic(
-    layout: KerasLayout,
-    settings: ImpalaSettings,
-    *,
-    protocol: Protocol,
-    random: np.random.Generator,
-    learners: Group | None,
-    core: Path | None,
-    threads: int,
-) -> AnyActorCritic:
-    """Makes the network that the native core computes, in so many threads, or Keras if there is none."""
-    scale = byte_scale(protocol)
-    if core is None:
-        return ActorCritic(layout, settings, random=random, byte_scale=scale, learners=learners)
-    return NativeActorCritic(layout, settings, random=random, byte_scale=scale, core=core, threads=threads)

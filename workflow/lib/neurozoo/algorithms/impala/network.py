@@ -32,11 +32,9 @@ SEEN = ("observations", "previous_actions", "previous_rewards", "is_first")  # w
 
 
 class ActingNetwork:
-    """A copy of a network that computes in float32, with weights from elsewhere.
+    """A copy of a network that computes in float32, with weights from elsewhere: float32, shape (parameters,).
 
-    Args:
-        theta: The first weights: float32, shape (parameters,).
-        byte_scale: What the bytes of observations are divided by.
+    Bytes of observations are divided by `byte_scale`.
     """
 
     def __init__(self, layout: KerasLayout, theta: np.ndarray, *, byte_scale: float) -> None:
@@ -59,14 +57,8 @@ class ActorCritic:
     """A network that learns while another copy of it acts.
 
     With `dtype: mixed_bfloat16`, most layers of the copy that learns compute in bfloat16. What acts and what is tested
-    computes in float32, with the same weights, as the frozen network will.
-
-    Args:
-        byte_scale: What the bytes of observations are divided by.
-        learners: The learners that add up their gradients; None if this is the only one.
-
-    Attributes:
-        hand_over: Copies the weights that learn to those that act.
+    computes in float32, with the same weights, as the frozen network will. Learners, if there are several, add up their
+    gradients. `hand_over` copies the weights that learn to those that act.
     """
 
     def __init__(
@@ -121,14 +113,9 @@ class ActorCritic:
             yield {**dict(zip(self._figures, figures, strict=True)), "grad_norm": norm}
 
     def update(self, batch: Mapping[str, np.ndarray], *, learning_rate: float) -> dict[str, float]:
-        """Learns from some unrolls once.
+        """Learns from some unrolls, as a `Lesson` yields them, once.
 
-        Args:
-            batch: As a `Lesson` yields it.
-            learning_rate: Of this update.
-
-        Returns:
-            `FIGURES` of the objective, and `grad_norm`, the norm of the gradient before it was bounded.
+        Returns `FIGURES` of the objective, and `grad_norm`, the norm of the gradient before it was bounded.
         """
         self._is_test_up_to_date = False
         optimizer = self._trainer.optimizer

@@ -20,37 +20,28 @@ SMALLEST_DEVIATION = 1e-8  # of advantages that are normalized
 
 
 def _figures(
-    *,
-    baseline: Any,
-    values: Tensor,
-    policy: Any = None,
-    entropy: Any = None,
-    entropies: Tensor | None = None,
-    ratios: Tensor | None = None,
-    is_clipped: Tensor | None = None,
+    *, policy: Any, baseline: Any, entropy: Any, entropies: Tensor, values: Tensor, ratios: Tensor, is_clipped: Tensor
 ) -> Figures:
     """Returns the loss and what reports say of a batch, as scalars: `FIGURES`.
 
     Args:
-        baseline: The loss of the values, with its factor.
-        values: The baseline, or the values of the actions, shape (time, batch).
-        policy: The loss of the policy, if there is one.
-        entropy: That of its entropy, with its factor; negative.
+        policy: The loss of the policy.
+        baseline: That of the values, with its factor.
+        entropy: That of the entropy, with its factor; negative.
         entropies: Shape (time, batch), in nats.
+        values: The baseline, shape (time, batch).
         ratios: New probability of each action through that of the policy that acted, or of the proximal policy, shape
             (time, batch).
         is_clipped: Whether the bound on its ratio holds for an action, shape (time, batch).
     """
     import keras
 
-    ops = keras.ops
     parts = {"loss_pg": policy, "loss_baseline": baseline, "loss_entropy": entropy}
     steps = {
         **{"entropy_mean": entropies, "value_mean": values},
         **{"rho_mean": ratios, "rho_clipped_share": is_clipped},
     }
-    parts = {name: each for name, each in parts.items() if each is not None}
-    means = {name: ops.mean(ops.cast(each, "float32")) for name, each in steps.items() if each is not None}
+    means = {name: keras.ops.mean(keras.ops.cast(each, "float32")) for name, each in steps.items()}
     return {"loss_total": sum(parts.values()), **parts, **means}
 
 
@@ -62,7 +53,7 @@ def vtrace_losses(s: ImpalaSettings, batch: Mapping[str, Tensor], logits: Tensor
 
     Args:
         s: The settings.
-        batch: As returned by `Rollout.batch`.
+        batch: Of `unrolls`.
         logits: Of the policy that learns, shape (time + 1, batch, actions).
         values: Its baseline, shape (time + 1, batch).
     """
@@ -107,7 +98,7 @@ def ppo_losses(s: ImpalaSettings, batch: Mapping[str, Tensor], logits: Tensor, v
 
     Args:
         s: The settings.
-        batch: As returned by `minibatches`.
+        batch: Of `minibatches`.
         logits: Of the policy that learns, shape (time, batch, actions).
         values: Its baseline, shape (time, batch).
     """
@@ -145,7 +136,7 @@ def pqn_losses(s: ImpalaSettings, batch: Mapping[str, Tensor], q_values: Tensor,
 
     Args:
         s: The settings.
-        batch: As returned by `minibatches`.
+        batch: Of `minibatches`.
         q_values: Of the network that learns, shape (time, batch, actions).
         largest: The largest of each state; not used, since targets come from the network that acted.
     """
@@ -154,7 +145,8 @@ def pqn_losses(s: ImpalaSettings, batch: Mapping[str, Tensor], q_values: Tensor,
     ops = keras.ops
     taken = ops.one_hot(batch["actions"], q_values.shape[-1], dtype=q_values.dtype)
     values = ops.sum(q_values * taken, axis=-1)
-    return _figures(baseline=ops.mean(ops.square(values - batch["targets"])), values=values)
+    loss = ops.mean(ops.square(values - batch["targets"]))
+    return {"loss_total": loss, "loss_baseline": loss, "value_mean": ops.mean(values)}
 
 
 OBJECTIVES: Mapping[str, Callable[..., Figures]] = {"vtrace": vtrace_losses, "ppo": ppo_losses, "pqn": pqn_losses}

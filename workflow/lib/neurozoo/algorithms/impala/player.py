@@ -14,14 +14,9 @@ from neurozoo.randomness import Purpose, generator
 
 
 def make_policy(settings: ImpalaSettings, layout: KerasLayout, forward: Forward, *, in_test: bool = False) -> Policy:
-    """Returns how a network acts.
+    """Returns how a network acts: in training, or in tests, for which `test_actions` or `test_epsilon` say it.
 
-    Args:
-        settings: The settings, which name the objective.
-        layout: The network.
-        forward: The same, with weights.
-        in_test: Whether the network is tested: then `test_actions` or `test_epsilon` say how it acts. At the start of
-            training, action values have `epsilon_start`, and policies draw every action.
+    At the start of training, action values have `epsilon_start`, and policies draw every action.
     """
     if settings.action_rule == "sampled":
         return ACTION_RULES[settings.test_actions if in_test else "sampled"](forward, state_shapes=layout.state_shapes)
@@ -31,15 +26,10 @@ def make_policy(settings: ImpalaSettings, layout: KerasLayout, forward: Forward,
 
 
 class Player(RolloutBuffer):
-    """Plays some of a run's environments, rollout after rollout.
+    """Plays some of a run's environments, by their numbers in the run, rollout after rollout.
 
     Every draw has an address: the episodes' seeds depend on the number of the environment in the run, the actions on
     rollout, step and the number of the player's first environment.
-
-    Args:
-        forward: The network that acts.
-        environments: Numbers of its environments in the whole run.
-        kind: Where observations lie.
     """
 
     def __init__(

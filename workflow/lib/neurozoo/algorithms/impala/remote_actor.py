@@ -10,11 +10,7 @@ from neurozoo.environments.observations import byte_scale
 
 
 def act_for_a_learner(task: LearnerTask) -> None:
-    """Does what rank 0 orders, until it lets this rank end.
-
-    Raises:
-        NeurozooError: Another rank does not answer, or the environments cannot be made.
-    """
+    """Does what rank 0 orders, until it lets this rank end."""
     settings, ranks = task.settings, task.ranks
     assert isinstance(ranks, Ranks)  # there are several
     team = Team(settings.learners, settings.actors, settings.num_envs)

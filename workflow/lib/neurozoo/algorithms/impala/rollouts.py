@@ -105,10 +105,6 @@ class Rollout:
 class RolloutBuffer:
     """The rollout that is being filled, and the one before it, from which a learner learns.
 
-    Args:
-        length: Steps of a rollout.
-        kind: Where observations lie.
-
     Attributes:
         count: Number of environments.
         rollouts: Finished rollouts.
@@ -139,8 +135,7 @@ class RolloutBuffer:
     def next_rollout(self, version: int) -> Rollout:
         """Begins the next rollout, and returns the one before, which keeps its content until the next call.
 
-        Args:
-            version: Number of rollouts that the policy has learned from by now.
+        `version` is the number of rollouts that the policy has learned from by now.
         """
         self.rollout, self._before = self._before, self.rollout
         self.rollout.begin_after(self._before)

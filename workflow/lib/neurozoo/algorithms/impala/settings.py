@@ -5,22 +5,13 @@ from typing import ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
 
-from neurozoo.algorithms.run_settings import (
-    Frames,
-    LearnerSettings,
-    NumTestEpisodes,
-    ProtocolName,
-    Shards,
-    check_shards,
-)
+from neurozoo.algorithms.run_settings import LearnerSettings
 from neurozoo.environments.mazes.curriculum import PHASES, Curriculum, Phase
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import get_keras_network
 from neurozoo.networks.keras_networks import Q_VALUES, InitialWeights, Precision
 from neurozoo.validation import Count, Flag, Number, Share, Whole, setting
 
-# Those of ale-py's vector environment, and mazes. `simple_dqn` has steps without action at the start, for dqn alone.
-PROTOCOLS_LEARNED = ("machado2018", "nature2015", "maze", "gymnasium")
 STACK_BYTES = 84 * 84 * 4  # of an observation of Atari
 PLAYERS = 2  # that share the environments with `engine: batched`
 MAZE_STEP_BYTES = 50_000  # of a step in a maze: activations of `maze_recurrent` and their gradients
@@ -35,13 +26,12 @@ class ImpalaSettings(LearnerSettings):
     Source: Espeholt et al. 2018, arXiv:1802.01561.
     """
 
-    WAYS_TO_RUN: ClassVar[tuple[str, ...]] = ("snapshot_frames",)
+    ALGO: ClassVar = "impala"
+    # Of ale-py's vector environment, and mazes. `simple_dqn` has steps without action at the start, for dqn alone.
+    PROTOCOLS: ClassVar = ("machado2018", "nature2015", "maze", "gymnasium")
     OUTSIDE_HASH: ClassVar[tuple[str, ...]] = (*LearnerSettings.OUTSIDE_HASH, "test_actions", "test_epsilon")
 
     # budget
-    num_test_episodes: NumTestEpisodes = 30
-    frames: Frames = 200_000_000  # of the emulator, as in the paper; impala_horovod_gym counts steps, a quarter as many
-    protocol: ProtocolName = "nature2015"
     epoch_steps: Count = setting(
         250_000, "Steps between two reports; the last epoch is finished even if the budget ends within it."
     )
@@ -55,9 +45,6 @@ class ImpalaSettings(LearnerSettings):
     # acting
     num_envs: Count = setting(32, "Environments that are played side by side; a multiple of batch_size.")
     unroll_length: Count = setting(20, "Steps of an unroll.")
-    life_loss: Literal["ignore", "terminal"] = setting(
-        "terminal", "ignore, or terminal (for learning, a lost life ends the episode; the game goes on)."
-    )
     # processes (MPI)
     learners: Count = setting(1, "Processes that learn together; each has num_envs environments of its own.")
     actors: Whole = setting(
@@ -82,8 +69,6 @@ class ImpalaSettings(LearnerSettings):
         "Acting and tests are float32.",
     )
     batch_size: Count = setting(32, "Unrolls of an update.")
-    shards: Shards = 1
-    discount: Share = setting(0.99, "Discount per step.")
     baseline_cost: Number = setting(0.5, "Factor on the loss of the baseline.", ge=0)
     entropy_cost: Number = setting(0.01, "Factor on the entropy of the policy.", ge=0)
     reward_scale: Number = setting(
@@ -175,17 +160,11 @@ class ImpalaSettings(LearnerSettings):
                 f"{self.learners}, actors {self.actors} and num_envs {self.num_envs}. Set learners to 1, actors to 0, "
                 "and num_envs to an even number, or engine to native."
             )
-        if self.protocol not in PROTOCOLS_LEARNED:
-            raise NeurozooError(
-                f"impala plays under one of the protocols {', '.join(PROTOCOLS_LEARNED)}, but protocol is "
-                f"{self.protocol!r}."
-            )
         if self.num_envs % self.batch_size:
             raise NeurozooError(
                 f"num_envs should be a multiple of batch_size, so that every unroll is learned from once, but num_envs "
                 f"is {self.num_envs} and batch_size {self.batch_size}. Change one of them."
             )
-        check_shards(self.shards, self.batch_size)
         if self.epoch_steps < (least := self.num_envs * self.unroll_length * self.learners):
             raise NeurozooError(
                 f"epoch_steps is {self.epoch_steps:,}, but the environments play {least:,} steps at once (num_envs x "

@@ -1,12 +1,8 @@
 """The spec of IMPALA."""
 
 from neurozoo.algorithms.impala.presets import PRESETS
-from neurozoo.algorithms.impala.settings import PROTOCOLS_LEARNED, ImpalaSettings
+from neurozoo.algorithms.impala.settings import ImpalaSettings
 from neurozoo.algorithms.spec import EPISODES, AlgorithmSpec, check_keras_network, session_of
-from neurozoo.environments.games import check_played
-from neurozoo.environments.protocols import get_protocol
-
-WORLDS = {get_protocol(name).world for name in PROTOCOLS_LEARNED}
 
 SPECS = (
     AlgorithmSpec(
@@ -22,7 +18,7 @@ SPECS = (
         },
         report_name="epoch",
         extra_files=EPISODES,
-        check_game=lambda game: check_played(game, "impala", WORLDS),
+        check_game=ImpalaSettings.check_played,
         check_variant=check_keras_network,
     ),
 )

@@ -5,21 +5,9 @@ Arrays are time-major: (time, batch, ...). All functions work inside of a compil
 Source: Espeholt et al. 2018, arXiv:1802.01561, section 4.1 and remark 2 (lambda); `vtrace.py` of its published code.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 Tensor = Any  # of Keras' backend, or a NumPy array
-
-
-class VTrace(NamedTuple):
-    """What the learner aims at. No gradient flows through either.
-
-    Attributes:
-        targets: v_t, shape (time, batch, ...): what the baseline should say.
-        advantages: Shape (time, batch, ...): how much better each action was than expected, times its clipped weight.
-    """
-
-    targets: Tensor
-    advantages: Tensor
 
 
 def vtrace(
@@ -33,8 +21,8 @@ def vtrace(
     pg_rho_bar: float | None = 1.0,
     c_bar: float | None = 1.0,
     lambda_: float = 1.0,
-) -> VTrace:
-    """Computes targets and advantages backwards in time.
+) -> tuple[Tensor, Tensor]:
+    """Computes targets and advantages backwards in time; no gradient flows through either.
 
     With rho_t = exp(log_ratios_t), V the values and V_T the bootstrap:
 
@@ -53,6 +41,10 @@ def vtrace(
         pg_rho_bar: Bound of the weights of the advantages; None for no bound.
         c_bar: Bound of the weights that carry errors back; None for no bound.
         lambda_: Factor on these weights, at most 1.
+
+    Returns:
+        What the baseline should say, v_t, shape (time, batch, ...); and how much better each action was than expected,
+        times its clipped weight, of the same shape.
     """
     import keras
 
@@ -71,7 +63,7 @@ def vtrace(
     targets = values + ops.stack(sums[::-1])
     targets_after = ops.concatenate([targets[1:], bootstrap])
     advantages = _bounded(ratios, pg_rho_bar) * (rewards + discounts * targets_after - values)
-    return VTrace(ops.stop_gradient(targets), ops.stop_gradient(advantages))
+    return ops.stop_gradient(targets), ops.stop_gradient(advantages)
 
 
 def log_probabilities(logits: Tensor, actions: Tensor) -> Tensor:

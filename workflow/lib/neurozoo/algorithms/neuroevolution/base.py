@@ -43,13 +43,7 @@ class Batch:
 class Algorithm(ABC, Generic[AnySettings]):
     """An update rule, without files and evaluators. Equal results lead to equal next generations.
 
-    Args:
-        settings: The settings.
-        entropy: What random numbers depend on besides their address; see `run_entropy`.
-        layout: The network.
-        noise: The noise table.
-        protocol: How episodes are played.
-        start: Genomes that start the run, best first; none for random ones.
+    Genomes in `start` start the run, best first; without any, it starts from random ones.
 
     Attributes:
         fields: The fields of a report that the text log prints, in order.

@@ -13,14 +13,10 @@ from neurozoo.networks.chains import Layout
 
 
 def crossed(first: np.ndarray, second: np.ndarray, *, is_reversed: bool, random: np.random.Generator) -> np.ndarray:
-    """Cuts two parents at the same random place: the child has the start of one and the end of the other.
+    """Cuts two parents, float32, (parameters,), at the same random place: start of the first, end of the second.
 
-    Args:
-        first: Weights of the parent that gives the start: float32, (parameters,).
-        second: Those of the other.
-        is_reversed: Whether the child's weights come back to front, as the published code has it. Its populations
-            evolve to read the same in both directions.
-        random: Where the place comes from.
+    With `is_reversed`, the child's weights come back to front, as the published code has it. Its populations evolve to
+    read the same in both directions.
     """
     place = int(random.integers(len(first))) + 1  # at least one weight is that of the first
     child = np.concatenate([first[:place], second[place:]])

@@ -90,12 +90,9 @@ class Round:
 
 
 class Contest:
-    """The contest of one generation. This one is over before it begins; rules with episodes extend it.
+    """The contest of one generation, over its population `ranked` by training score, the best first.
 
-    Args:
-        ranked: The population, best training score first.
-        elite: That of the previous generation, or None.
-        settings: The settings.
+    This one is over before it begins; rules with episodes extend it.
 
     Attributes:
         ranked: The individuals from which parents are taken, best first.

@@ -133,12 +133,7 @@ class GeneticSearch(Algorithm[GaSettings]):
     def _report(
         self, contest: Contest, results: Sequence[EpisodeResult], parents: Sequence[Individual]
     ) -> dict[str, object]:
-        """Ends a generation after its test episodes.
-
-        Args:
-            contest: Its contest, after the last round.
-            results: The results of the test episodes.
-            parents: The individuals that the lineage marks as parents.
+        """Ends a generation after its test episodes; `parents` are those that the lineage marks.
 
         Returns:
             The report. Its `score` is the elite's, its `test_score` that of the best solution so far. It adds `Lineage`

@@ -30,8 +30,7 @@ Behaviour = Annotated[
 def choose_behaviour(setting: str | None, *, protocol: Protocol) -> str:
     """Returns the kind of behaviour that is compared: the setting, or else the first that the protocol's world gives.
 
-    Raises:
-        NeurozooError: The world gives no such behaviour, or none at all.
+    Raises `NeurozooError` if the world gives no such behaviour, or none at all.
     """
     given = BEHAVIOURS[protocol.world]
     if not given:
@@ -55,13 +54,9 @@ def behaviours_of(results: Sequence[EpisodeResult]) -> list[np.ndarray]:
 
 
 def mean_behaviour(behaviours: Sequence[np.ndarray]) -> np.ndarray:
-    """Returns the mean of several behaviours; shorter ones are padded with their last row.
+    """Returns the mean of several behaviours, shape (rows, width) each; shorter ones are padded with their last row.
 
-    Args:
-        behaviours: Shape (rows, width) each, all of one dtype.
-
-    Returns:
-        Read-only, shape (most rows, width), of the same dtype: bytes are rounded (half to even).
+    It is read-only, of shape (most rows, width) and of the same dtype: bytes are rounded (half to even).
     """
     rows, dtype = max(len(behaviour) for behaviour in behaviours), behaviours[0].dtype
     total = sum(_padded(behaviours, 0, rows)) / len(behaviours)  # in order, so the same everywhere
@@ -71,16 +66,10 @@ def mean_behaviour(behaviours: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def distances(behaviours: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> np.ndarray:
-    """Returns the distances between sequences; the shorter one of two is padded with its last row.
+    """Returns the Euclidean distances between sequences, shape (rows, width) each: float64, shape (behaviours, others).
 
-    For bytes all sums are exact, so that nothing depends on the order of summation.
-
-    Args:
-        behaviours: Shape (rows, width) each.
-        others: The same.
-
-    Returns:
-        float64, shape (behaviours, others): Euclidean distances.
+    The shorter one of two is padded with its last row. For bytes all sums are exact, so that nothing depends on the
+    order of summation.
 
     Source: published code of Conti et al. 2018, arXiv:1712.06560.
     """
@@ -252,11 +241,7 @@ class Archive:
         return {f"archive-{number:05}": rows for number, (rows, _) in enumerate(self._chunks)}
 
     def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `get_state` and `get_arrays` returned.
-
-        Raises:
-            LookupError, TypeError, ValueError: The state is something else.
-        """
+        """Continues from what `get_state` and `get_arrays` returned; raises `ValueError` if they do not fit."""
         self.behaviours, self._chunks = [], []
         for number, ends in enumerate(state["ends"]):
             rows = arrays[f"archive-{number:05}"]

@@ -203,10 +203,7 @@ class NoveltyStrategy(GradientSearch[NoveltySettings]):
 
 
 class NoveltyRewardStrategy(NoveltyStrategy):
-    """NSR-ES: rewards and novelty have equal weights.
-
-    Source: Conti et al. 2018, arXiv:1712.06560.
-    """
+    """NSR-ES: rewards and novelty have equal weights (Conti et al. 2018, arXiv:1712.06560)."""
 
     @property
     def _reward_weight(self) -> float:

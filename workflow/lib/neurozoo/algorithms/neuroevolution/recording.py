@@ -20,8 +20,7 @@ from neurozoo.records.population_files import EvaluatedAgent, Population, write_
 def recorded_behaviour(behaviour: str, *, game: str, protocol: Protocol) -> str:
     """Returns the behaviour that episodes have to record: the algorithm's own, or else the final position.
 
-    Raises:
-        NeurozooError: Neither the algorithm nor the game gives one.
+    Raises `NeurozooError` if neither the algorithm nor the game gives one.
     """
     if behaviour in ("ram", "final_position"):
         return behaviour
@@ -59,11 +58,7 @@ class PopulationRecorder:
         return EvaluatedAgent(self._points(results).mean(0), float(np.mean([result.score for result in results])))
 
     def write(self, generation: int) -> None:
-        """Writes the file of a generation, from 1, if its episodes are known.
-
-        Raises:
-            NeurozooError: The disk is full.
-        """
+        """Writes the file of a generation, from 1, if its episodes are known."""
         if "population" in self._seen:
             batch, results = self._seen["population"]
             places: dict[Genome | None, int] = {genome: place for place, genome in enumerate(batch.parents)}

@@ -64,8 +64,7 @@ class Schedule:
     def from_setting(cls, setting: float | Mapping) -> "Schedule":
         """Reads a number or a mapping with our keys or the published ones, which `MutationPower` has checked.
 
-        Raises:
-            NeurozooError: The type or field is unknown, or a key is missing.
+        Raises `NeurozooError` if the type or field is unknown, or a key is missing.
         """
         if not isinstance(setting, Mapping):
             return cls("constant", float(setting), float(setting))
@@ -106,11 +105,7 @@ class EpisodeCutoff:
 
     @classmethod
     def from_setting(cls, setting: int | str) -> "EpisodeCutoff":
-        """Reads a number of steps, `env_default` or `adaptive:start,fraction,factor[,cap]`.
-
-        Raises:
-            NeurozooError: A text is none of these.
-        """
+        """Reads a number of steps, `env_default` or `adaptive:start,fraction,factor[,cap]`; or raises an error."""
         if setting == "env_default":
             return cls(None)
         if isinstance(setting, int):

@@ -16,15 +16,11 @@ TiedRanks = Literal["order", "average"]
 
 
 def centered_ranks(fitness: np.ndarray, *, ties: TiedRanks = "order") -> np.ndarray:
-    """Replaces scores by their ranks, so that one lucky episode cannot steer a step.
+    """Replaces scores, shape (population,), by their ranks, so that one lucky episode cannot steer a step.
 
-    The published code leaves the order of equal scores to an unstable sort, and so to the version of NumPy.
-
-    Args:
-        fitness: Shape (population,), higher is better.
-        ties: `order`: of two equal scores the earlier one gets the lower rank. `average`: equal scores get the mean of
-            their ranks. So a population of equal scores has ranks of 0, where `order` would prefer the second of each
-            mirrored pair.
+    The published code leaves the order of equal scores to an unstable sort, and so to the version of NumPy. Here, with
+    `order` the earlier one of two equal scores gets the lower rank. With `average` equal scores get the mean of their
+    ranks: a population of equal scores has ranks of 0, where `order` would prefer the second of each mirrored pair.
 
     Returns:
         Shape (population,), float32 in [-0.5, 0.5], summing to 0.

@@ -14,11 +14,6 @@ from neurozoo.networks.catalogue import get_architecture
 from neurozoo.networks.chains import Network
 from neurozoo.validation import Count, Flag, Number, Share, Whole, either, setting
 
-EliteRule = Literal["validated", "racing", "carried"]
-FirstGeneration = Literal["random", "mutations"]
-Selection = Literal["generations", "asynchronous"]
-Crossover = Literal["none", "one_point", "reversed_one_point"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class EvolutionSettings(RunSettings):
@@ -106,12 +101,12 @@ class GaSettings(EvolutionSettings):
     validation_threshold: Count = setting(10, "Candidates that are evaluated again to choose the elite.")
     num_validation_episodes: Count = setting(30, "Validation episodes of each candidate.")
     mutation_power: MutationPower = 0.002
-    elite_rule: EliteRule = setting(
+    elite_rule: Literal["validated", "racing", "carried"] = setting(
         "validated",
         "How the elite is chosen (docs/ga.md): validated (published in 2018), racing (ours, with no more episodes) or "
         "carried (published in 2017: the best training score of all generations).",
     )
-    first_generation: FirstGeneration = setting(
+    first_generation: Literal["random", "mutations"] = setting(
         "random",
         "random (each a fresh genome) or mutations (all of them children of one fresh genome; in random search, so "
         "are those of later generations).",
@@ -129,7 +124,7 @@ class GaSettings(EvolutionSettings):
         gt=0,
         le=1,
     )
-    crossover: Crossover = setting(
+    crossover: Literal["none", "one_point", "reversed_one_point"] = setting(
         "none",
         "none (a child is a mutation of one parent), one_point (for networks of few weights: a child has the first "
         "weights of one parent and the last ones of another, and one of its weights mutates) or reversed_one_point "
@@ -142,7 +137,7 @@ class GaSettings(EvolutionSettings):
     target_score: Number | None = setting(
         None, "Score of the elite at which a run ends before its budget; empty to spend all of it."
     )
-    selection: Selection = setting(
+    selection: Literal["generations", "asynchronous"] = setting(
         "generations",
         "generations (all episodes of one end before the next begins) or asynchronous (no worker ever waits, and a "
         "run depends on the order in which episodes end; docs/ga.md).",

@@ -112,9 +112,6 @@ def read_start(source: str, fit: Fit, *, state_dir: Path | None, kind: str) -> S
     """Returns what a run starts from: its own copy if it continues, or else the source.
 
     `kind` is what the source holds, a `population` or `weights`; `state_dir` is None for a run that starts now.
-
-    Raises:
-        NeurozooError: The source is missing, damaged or does not fit.
     """
     kept = None if state_dir is None else _read_copy(state_dir / _COPY)
     if kept is not None and kept.source == source:
@@ -123,11 +120,7 @@ def read_start(source: str, fit: Fit, *, state_dir: Path | None, kind: str) -> S
 
 
 def keep_start(start: Start, state_dir: Path) -> None:
-    """Writes the run's own copy.
-
-    Raises:
-        NeurozooError: The disk is full.
-    """
+    """Writes the run's own copy."""
     recipes = [genome.to_json() for genome in start.genomes if genome.is_recipe]
     about = {"source": start.source, "sha256": start.sha256, "genomes": recipes}
     arrays = {f"theta_{i}": g.initial.theta for i, g in enumerate(start.genomes) if isinstance(g.initial, Weights)}
@@ -273,11 +266,7 @@ def _ranked(path: Path, entries: Any) -> list[Genome]:
 
 
 def read_weights(source: str, fit: Fit) -> Start:
-    """Reads the weights of an agent.
-
-    Args:
-        source: The folder of a run, a `checkpoint.npz`, or anything that `read_genome` reads.
-        fit: What the weights have to fit.
+    """Reads the weights of an agent: of the folder of a run, a `checkpoint.npz`, or anything that `read_genome` reads.
 
     Raises:
         NeurozooError: The source is missing, holds no agent, or does not fit.

@@ -31,7 +31,7 @@ _FACTORIAL = (_FULL, ("dsage", "only_ancillary"), ("dsage", "only_downsampling")
 
 
 def archive_tests(run_dirs: Sequence[str | os.PathLike], csv: str | os.PathLike) -> pd.DataFrame:
-    """Tests final scores of runs, and writes a row per test.
+    """Tests final scores of finished runs, and writes a row per test, with `COLUMNS`; returns the table.
 
     Only searches with the same game, measures and number of evaluations are tested against each other, whose levels
     were played in the same way: with equal facts of the protocol (cells, agent, episodes ...) and equal files of agent
@@ -42,19 +42,10 @@ def archive_tests(run_dirs: Sequence[str | os.PathLike], csv: str | os.PathLike)
     Bonferroni's method for these pairs. Of the four variants with and without occupancy and downsampling: two-way
     analysis of variance with interaction, and t-tests of the pairs that differ in one part, corrected for these.
 
-    Args:
-        run_dirs: Folders of finished runs with `result.json`.
-        csv: The table to write, with `COLUMNS`. `played` is the way to play, see `comparability.with_names`.
-            `difference` is mean of the first minus mean of the second; `runs` is the number of runs in a test. Where
-            all runs of two searches have one score, statistic and p are empty. A search that is in no test has a row
-            without a test, in which `left_out` says why: it has a single run or several settings, or no other search
-            can be compared with it.
-
-    Returns:
-        The table.
-
-    Raises:
-        NeurozooError: A file is missing or damaged.
+    `played` is the way to play, see `comparability.with_names`. `difference` is mean of the first minus mean of the
+    second; `runs` is the number of runs in a test. Where all runs of two searches have one score, statistic and p are
+    empty. A search that is in no test has a row without a test, in which `left_out` says why: it has a single run or
+    several settings, or no other search can be compared with it.
     """
     runs = pd.DataFrame([_facts(Path(folder)) for folder in run_dirs])
     rows: list[dict[str, Any]] = []

@@ -31,11 +31,7 @@ class LevelArchive(GridArchive):
         self._rng = rng
 
     def sample_elites(self, *arguments: Any, **named: Any) -> Any:
-        """Draws elites, see pyribs.
-
-        Raises:
-            NeurozooError: There is none.
-        """
+        """Draws elites, see pyribs; raises `NeurozooError` if there is none."""
         if self.empty:
             raise NeurozooError(
                 "An emitter should start again from an elite, but no level has entered the archive yet. Lower "
@@ -53,12 +49,8 @@ def make_archive(
 ) -> LevelArchive:
     """Returns an empty archive with the published index of cells. Of two equal objectives the first stays.
 
-    Args:
-        domain: The domain of the levels.
-        settings: They name the measures.
-        dtype: Type of the solutions' entries; default: float32 for real numbers, bytes for whole ones.
-        keeps_best: Whether only a better level replaces an elite, also with `archive_learning_rate`, which else lets
-            worse ones replace it.
+    The default type of the solutions' entries is float32 for real numbers, bytes for whole ones. With `keeps_best`,
+    only a better level replaces an elite, also with `archive_learning_rate`, which else lets worse ones replace it.
 
     Source: section 3.1 of the description of DSAGE.
     """

@@ -21,16 +21,9 @@ def correct_archive(
 ) -> dict[str, object]:
     """Evaluates all elites of a run again, puts them where they now belong, and writes what is left of the archive.
 
-    Args:
-        run_dir: Folder of a finished run.
-        output: The JSON file to write: reported and corrected QD score, coverage and number of elites, `moved` (share
-            of elites that left their cells), `mean_shift` (mean distance along each measure, in its unit) and, under
-            `replayed`, cell and measures of each elite now.
-        core: The native core, if the agent is a trained one.
-        threads: Threads of the core.
-
-    Returns:
-        What was written.
+    The JSON file has reported and corrected QD score, coverage and number of elites, `moved` (share of elites that left
+    their cells), `mean_shift` (mean distance along each measure, in its unit) and, under `replayed`, cell and measures
+    of each elite now. This is also returned. A trained agent plays in the `core`, in `threads` threads.
 
     Raises:
         NeurozooError: A file of the run is missing or damaged, the agent's or the generator's file has changed since

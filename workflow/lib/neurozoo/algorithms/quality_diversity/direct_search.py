@@ -58,13 +58,10 @@ class MapElitesSession(LevelSearchSession):
 def evolution_strategies(
     archive: ArchiveBase, domain: LevelDomain, rngs: Iterable[np.random.Generator], **choices: Any
 ) -> list[EvolutionStrategyEmitter]:
-    """Returns pyribs' evolution strategies, that begin in the middle of the solutions.
+    """Returns pyribs' evolution strategies, that begin in the middle of the solutions and climb in an archive.
 
-    Args:
-        archive: What they climb in.
-        domain: The domain of the levels.
-        rngs: Each draws the seed of one of them.
-        choices: `sigma0`, `batch_size`, and if not that of CMA-ME, `ranker`, `selection_rule` and `restart_rule`.
+    Each of `rngs` draws the seed of one of them. `choices` are `sigma0`, `batch_size`, and if not that of CMA-ME,
+    `ranker`, `selection_rule` and `restart_rule`.
     """
     middle = 0.0 if domain.num_values is None else (domain.num_values - 1) / 2
     rules = {"ranker": "2imp", "selection_rule": "filter", "restart_rule": "no_improvement", **choices}
@@ -127,11 +124,7 @@ class CmaMeSession(LevelSearchSession):
             )
 
     def replay(self, batch: np.ndarray) -> None:
-        """Asks as before the interruption.
-
-        Raises:
-            ValueError: The emitters propose something else, as another version of pyribs or NumPy might.
-        """
+        """Asks as before the interruption; raises `ValueError` if another version of pyribs proposes something else."""
         if not np.array_equal(self._ask()[: len(batch)], batch["solution"]):
             raise ValueError("the emitters no longer propose the solutions of the state")
 

@@ -168,15 +168,9 @@ def search(
 ) -> LevelArchive:
     """Fills a new archive with predictions.
 
-    Solutions of whole numbers are searched by MAP-Elites, real ones by CMA-ME, as published.
-
-    Args:
-        domain: The domain of the levels.
-        settings: Emitters and iterations.
-        predict: Returns objective and both measures of solutions: float32, shape (solutions, 3).
-        entropy: What all random numbers depend on.
-        iteration: The iteration of the run.
-        tell: Gets the number of finished iterations of this search.
+    Solutions of whole numbers are searched by MAP-Elites, real ones by CMA-ME, as published. `predict` returns
+    objective and both measures of solutions: float32, shape (solutions, 3). `tell` gets the number of finished
+    iterations.
     """
     archive = make_archive(domain, settings)
     archive.draw_from(generator(entropy, Purpose.EMITTER, iteration))

@@ -26,12 +26,7 @@ class MapElitesEmitter(EmitterBase):
     """Proposes random solutions first, and then children of random elites.
 
     Of whole numbers, a few entries of a child are drawn anew, and each keeps its value with a probability of one in
-    `domain.num_values`; real numbers get noise.
-
-    Args:
-        archive: Gives the elites.
-        settings: `batch_size`, `initial_population` (in whole batches), and how children change.
-        domain: The domain of the levels.
+    `domain.num_values`; real numbers get noise. The random solutions are `initial_population`, in whole batches.
 
     Attributes:
         rng: Where random numbers come from; the session sets it before each search or ask.

@@ -64,11 +64,7 @@ class GeneratorSettings(Settings):
 
 
 def generator_settings(preset: str, overrides: Mapping[str, Any]) -> GeneratorSettings:
-    """Returns the settings of a preset, with some others.
-
-    Raises:
-        NeurozooError: The preset or a setting is unknown, or a value is out of bounds.
-    """
+    """Returns the settings of a preset, with some others, or raises `NeurozooError`."""
     if preset not in GENERATOR_PRESETS:
         raise unknown_name("preset of generators", preset, GENERATOR_PRESETS)
     return GENERATOR_PRESETS[preset].changed(overrides, from_yaml=True)

@@ -39,17 +39,9 @@ _JUDGED = 1000  # levels of the judgement
 
 
 class GeneratorTraining:
-    """One training: networks, optimizers, and how far they have come.
+    """One training, from levels, uint8, shape (levels, 16, 56): networks, optimizers, and how far they have come.
 
-    Args:
-        settings: How large the networks are and how they learn.
-        levels: uint8, shape (levels, 16, 56): what they learn from.
-
-    Raises:
-        NeurozooError: The backend of Keras is not TensorFlow.
-
-    Attributes:
-        step: Updates of the generator so far.
+    `step` counts updates of the generator. Raises `NeurozooError` if the backend of Keras is not TensorFlow.
     """
 
     def __init__(self, settings: GeneratorSettings, levels: np.ndarray) -> None:
@@ -119,14 +111,9 @@ class GeneratorTraining:
 
 
 def level_chances(levels: np.ndarray, rarity: float) -> np.ndarray:
-    """Returns how likely each level is drawn, so that tiles of few levels are learned, too.
+    """Returns how likely each level is drawn, so that tiles of few levels are learned, too: shape (levels,), sum 1.
 
-    Args:
-        levels: uint8, shape (levels, 16, 56).
-        rarity: See `GeneratorSettings.rarity`.
-
-    Returns:
-        Shape (levels,), with the sum 1.
+    `rarity` is that of `GeneratorSettings`.
     """
     has = np.stack([(levels == tile).any(axis=(1, 2)) for tile in range(NUM_TILES)], axis=1)
     rarest = np.where(has, has.mean(axis=0), 1.0).min(axis=1)
@@ -143,11 +130,8 @@ def train_generator(
 ) -> Generator:
     """Trains a generator, or continues a training that was killed.
 
-    Args:
-        settings: The settings.
-        corpus: What to learn from.
-        state: `.npz` to save to, at the end, too: with more `steps`, the same call continues.
-        report: Takes lines about the progress.
+    The `.npz` of the `state` is written at the end, too: with more `steps`, the same call continues. `report` takes
+    lines about the progress.
 
     Raises:
         NeurozooError: The state is damaged, of other settings or levels, or further than `steps`; or a weight is not
@@ -207,22 +191,12 @@ def make_generator(
     core: str | os.PathLike = CORE,
     report: Callable[[str], None] = print,
 ) -> dict[str, Any]:
-    """Trains a generator, judges it, and writes both: weights, and a JSON beside them.
+    """Trains a generator, judges it, and writes both: an `.npz` of weights, and a JSON of the same name beside it.
 
-    Args:
-        settings: The settings.
-        corpus: What to learn from.
-        output: `.npz` of the weights; the JSON has the same name.
-        state: See `train_generator`.
-        threads: Threads of the networks and of the core.
-        core: The native core.
-        report: Takes lines about the progress.
+    Networks and core have so many threads. For the rest, see `train_generator`.
 
     Returns:
         The content of the JSON: `settings`, `parameters`, `acceptance` (see `judge`) and where it comes from.
-
-    Raises:
-        NeurozooError: See `train_generator`; or the native core is missing.
     """
     keep_to_threads(threads)
     trained = train_generator(settings, corpus, state=state, report=report)

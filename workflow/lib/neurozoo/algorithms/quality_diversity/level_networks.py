@@ -79,12 +79,7 @@ def as_tiles(outputs, settings: GeneratorSettings):
 
 
 def real_tiles(levels, settings: GeneratorSettings):
-    """Returns levels as the critic sees them: one-hot, filled up with air.
-
-    Args:
-        levels: uint8, shape (batch, 16, 56).
-        settings: They say how large pictures are.
-    """
+    """Returns levels, uint8, shape (batch, 16, 56), as the critic sees them: one-hot, filled up with air."""
     height, width = picture_size(settings)
     padding = ((0, 0), (0, height - HEIGHT), (0, width - WIDTH))
     return ops.one_hot(ops.pad(ops.cast(levels, "int32"), padding), NUM_TILES)
@@ -93,11 +88,8 @@ def real_tiles(levels, settings: GeneratorSettings):
 def slope_penalty(critic: keras.Model, real, fake, shares):
     """Returns how far the critic's slopes are from 1, in squares, between real and generated levels (TensorFlow).
 
-    Args:
-        critic: The critic.
-        real: Levels, (batch, height, width, 17).
-        fake: As many generated ones.
-        shares: float32, shape (batch,): where between the two the slopes are taken; 0 is at the real one.
+    Both are (batch, height, width, 17). `shares`, float32, shape (batch,), say where between the two the slopes are
+    taken; 0 is at the real one.
     """
     import tensorflow as tf
 

@@ -70,11 +70,8 @@ class LevelSearchSession:
     def __init__(self, context: RunContext) -> None:
         self.settings: LevelSearchSettings = context.settings
         self.domain = self.settings.domain(context.game)
-        self.settings.check(self.domain)
         self.context = context
         self.identity: Mapping[str, object] = self.settings.file_hashes()
-        if "agent" in self.settings.files and self.domain.read_agent is not None:
-            self.domain.read_agent(self.settings.agent)  # refuses what is no agent before any work
         self._play = self.settings.play(self.domain, core=context.core, threads=context.threads)
         self._evaluator: LevelEvaluator = LocalLevels(self.domain, self._play)
         self.announcements: list[str] = []
@@ -123,11 +120,9 @@ class LevelSearchSession:
         raise NotImplementedError
 
     def tell(self, batch: np.ndarray, add_info: Mapping[str, np.ndarray]) -> None:
-        """Learns from evaluated solutions.
+        """Learns from the evaluated solutions of this iteration, see `record_type`.
 
-        Args:
-            batch: All of this iteration, see `record_type`.
-            add_info: What the archive says of those that did not fail, see pyribs.
+        `add_info` is what the archive says of those that did not fail, see pyribs.
         """
 
     def replay(self, batch: np.ndarray) -> None:

@@ -29,14 +29,7 @@ class NativeSurrogate(Surrogate):
     Results differ from those of Keras by the rounding of sums only. They depend neither on the number of threads nor on
     the processor's vectors.
 
-    Args:
-        domain: The domain of the levels.
-        settings: How wide the networks are and how they learn.
-        predicts_occupancy: Whether there is an occupancy predictor, whose output the main network sees.
-        rng: Draws the initial weights.
-        core: The native core.
-        threads: Threads that predict and learn.
-        is_narrow: Whether vectors have 256 bits even where the processor has wider ones.
+    Args: those of `Surrogate`, and `core`, `threads` and `is_narrow` of `NativeLearner`.
 
     Raises:
         NeurozooError: The library does not fit, or a thread cannot be started.

@@ -94,18 +94,13 @@ class LevelSearchSettings(Settings):
         return {kind: path for kind, path in files.items() if path.endswith(".npz")}
 
     def domain(self, game: str) -> LevelDomain:
-        """Returns the domain of a game, with the decoder of these settings.
-
-        Raises:
-            NeurozooError: The game has no levels, or the generator is missing, damaged or of other levels.
-        """
+        """Returns the domain of a game, with the decoder of these settings, or raises `NeurozooError`."""
         return get_level_domain(game, decoder=self.decoder)
 
     def file_hashes(self) -> dict[str, str]:
         """Returns what a run depends on besides: `agent_sha256` and `generator_sha256`, if it has these files.
 
-        Raises:
-            NeurozooError: A file is missing.
+        Raises `NeurozooError` if a file is missing.
         """
         hashes = {}
         for kind, path in self.files.items():
@@ -118,8 +113,7 @@ class LevelSearchSettings(Settings):
     def play(self, domain: LevelDomain, *, core: Path | None, threads: int = 1) -> Play:
         """Returns how levels are evaluated: in the core, but scripted agents in mazes without it.
 
-        Raises:
-            NeurozooError: The core is needed, but none is given.
+        Raises `NeurozooError` if the core is needed, but none is given.
         """
         needs_core = domain.needs_core or "agent" in self.files
         if needs_core and core is None:
@@ -137,11 +131,7 @@ class LevelSearchSettings(Settings):
         )
 
     def axes(self, domain: LevelDomain) -> dict[str, Measure]:
-        """Returns the measures of the archive by name.
-
-        Raises:
-            NeurozooError: The domain does not know one; the message suggests the most similar name.
-        """
+        """Returns the measures of the archive by name, or raises `NeurozooError` if the domain has them not."""
         names = self.measures or domain.default_measures
         for name in names:
             if name not in domain.measures:
@@ -194,11 +184,7 @@ class LevelSearchSettings(Settings):
         }
 
     def check(self, domain: LevelDomain) -> None:
-        """Checks that a domain has what the settings name.
-
-        Raises:
-            NeurozooError: It has not.
-        """
+        """Raises `NeurozooError` if a domain has not what the settings name."""
         check_agent(domain, self.agent)
         check_decoder(domain, self.decoder)
         self.axes(domain)
@@ -349,11 +335,7 @@ class DsageSettings(LevelSearchSettings):
         return self.coarse_cells or (first.coarse_cells, second.coarse_cells)
 
     def check(self, domain: LevelDomain) -> None:
-        """Checks that a domain has what the settings name, and that regions divide the archive.
-
-        Raises:
-            NeurozooError: It has not, or they do not.
-        """
+        """Checks also that regions divide the archive."""
         super().check(domain)
         dims, coarse = self.dims(domain), self.coarse_dims(domain)
         if min(coarse) < 1 or any(fine % region for fine, region in zip(dims, coarse, strict=True)):

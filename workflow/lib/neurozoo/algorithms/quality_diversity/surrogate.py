@@ -26,16 +26,10 @@ _SMALLEST = 4  # side of the last feature map
 
 
 class Surrogate:
-    """Predicts objective, measures and, if wanted, occupancy; learns from evaluated levels.
+    """Predicts objective, measures and, if wanted, occupancy, which the main network sees; learns from played levels.
 
     The occupancy predictor is called once per update and not twice, as in the original: both calls see the same batch,
     so its statistics move as far as with two updates (momentum 0.81 for 0.9).
-
-    Args:
-        domain: The domain of the levels.
-        settings: How wide the networks are and how they learn.
-        predicts_occupancy: Whether there is an occupancy predictor, whose output the main network sees.
-        rng: Draws the initial weights.
     """
 
     def __init__(
@@ -67,10 +61,7 @@ class Surrogate:
         return sum(int(np.prod(weight.shape)) for weight in self.model.trainable_weights)
 
     def predict(self, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """Predicts with the statistics of training.
-
-        Args:
-            levels: uint8, shape (levels, height, width).
+        """Predicts levels, uint8, shape (levels, height, width), with the statistics of training.
 
         Returns:
             float32, shape (levels, 3): objective and both measures, in their own units; and the predicted occupancy,
@@ -90,7 +81,7 @@ class Surrogate:
             levels: uint8, shape (levels, height, width).
             targets: float32, shape (levels, 3): objective and both measures.
             occupancy: float32, shape (levels, height, width).
-            rng: Shuffles.
+            rng: Draws the order.
 
         Returns:
             The loss of objective and measures, and that of the occupancy, both summed over batches.
@@ -111,11 +102,7 @@ class Surrogate:
         }
 
     def set_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `get_arrays` returned.
-
-        Raises:
-            ValueError: They belong to another network.
-        """
+        """Continues from what `get_arrays` returned; raises `ValueError` if it belongs to another network."""
         flat, begin = arrays["weights"], 0
         if len(flat) != sum(int(np.prod(each.shape)) for each in self._floats):
             raise ValueError(f"the surrogate has {len(flat)} weights")

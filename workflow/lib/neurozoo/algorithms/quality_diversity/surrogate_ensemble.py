@@ -13,20 +13,10 @@ from neurozoo.environments.level_domains import LevelDomain
 
 
 class SurrogateEnsemble:
-    """Several surrogates, whose mean prediction counts; their initial weights and the order of levels differ.
+    """Several surrogates, `ensemble` of the settings, whose mean prediction counts; they have an interface of one.
 
-    One member has the bytes of a `Surrogate`.
-
-    Args:
-        domain: The domain of the levels.
-        settings: `ensemble` is the number of members.
-        predicts_occupancy: Whether the members predict the occupancy.
-        rng: Draws the initial weights, one member after the other.
-        core: The native core, which computes them; None for Keras.
-        threads: Threads of the core.
-
-    Attributes:
-        members: The surrogates.
+    Their initial weights and the order of levels differ. One member has the bytes of a `Surrogate`. If there is a core,
+    it computes them, in `threads` threads; if not, Keras does.
     """
 
     def __init__(
@@ -68,10 +58,6 @@ class SurrogateEnsemble:
         return {"weights": np.concatenate([each["weights"] for each in arrays]), "updates": arrays[0]["updates"]}
 
     def set_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `get_arrays` returned.
-
-        Raises:
-            ValueError: They belong to other networks.
-        """
+        """Continues from what `get_arrays` returned; raises `ValueError` if it belongs to other networks."""
         for member, own in zip(self.members, np.array_split(arrays["weights"], len(self.members)), strict=True):
             member.set_arrays({"weights": own, "updates": arrays["updates"]})
