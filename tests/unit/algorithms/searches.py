@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 from neurozoo.evaluation import EpisodeResult
+from neurozoo.genomes.packing import unpack
 
 # Fields of a report that the training loop adds, and those that logs have besides the published ones.
 TIMES = {
@@ -24,6 +25,12 @@ def tell(search, phase, scores, **options):
     batch = search.ask()
     assert (batch.phase, len(batch.episodes)) == (phase, len(scores))
     return search.tell(results(scores, **options))
+
+
+def parents_of(ga):
+    """The genomes of the parents of the next generation, as JSON."""
+    state = ga.get_state()
+    return [genome.to_json() for genome in unpack(state["genomes"], ga.get_arrays())[: len(state["parent_births"])]]
 
 
 def by_rule(episode):

@@ -1,5 +1,7 @@
 """Runs of different algorithms, games or networks draw independent random numbers."""
 
+from dataclasses import replace
+
 from neurozoo.algorithms.neuroevolution.genetic import GeneticAlgorithm
 from neurozoo.algorithms.session import RunContext
 from neurozoo.algorithms.settings import resolve_settings
@@ -17,5 +19,9 @@ def test_first_generations_of_two_algorithms_or_games_have_no_genome_in_common(t
         algorithm = GeneticAlgorithm(settings, entropy=context.entropy, layout=layout, noise=noise, protocol=protocol)
         return {episode.genome.initial for episode in algorithm.ask().episodes}
 
+    context = RunContext(algo="ga", game="pong", model="small", run=1, settings=resolve_settings("ga", preset="demo"),
+                         run_dir=tmp_path)  # fmt: skip
+    others = replace(context, run=2), replace(context, settings=context.settings.changed({"seed": 1}))
+    assert len({context.entropy, *(other.entropy for other in others)}) == 3
     ga, rs, boxing = (first_generation(*run) for run in (("ga", "pong"), ("rs", "pong"), ("ga", "boxing")))
     assert len(ga & rs) + len(ga & boxing) + len(rs & boxing) <= 2  # of ten million places, by chance

@@ -379,19 +379,18 @@ def test_a_training_that_diverges_in_its_last_update_before_a_test_ends_with_a_s
         report_of(learner)
 
 
-def test_epochs_have_new_steps():
-    with pytest.raises(NeurozooError, match="epoch_steps is 3, but 4 environments play that many steps at once"):
-        resolve_settings("dqn", preset="demo", overrides={"num_envs": 4, "epoch_steps": 3})
-
-
-def test_no_ops_are_refused_where_the_first_action_may_do_something():
-    with pytest.raises(NeurozooError, match="batch_size should be below the 400 screens that the replay memory holds"):
-        resolve_settings("dqn", preset="demo", overrides={"replay_size": 401, "batch_size": 400, "num_envs": 4})
-    with pytest.raises(NeurozooError, match=r"at least 2,005 screens for each of 4 .* Set it to at least 8,020"):
-        resolve_settings("dqn", preset="demo", overrides={"replay_size": 4_000, "n_steps": 2_000, "num_envs": 4})
-    overrides = {"protocol": "gymnasium", "windows": "whole", "noop_steps": [2, 5]}
-    with pytest.raises(NeurozooError, match="noop_steps are for Atari games"):
-        resolve_settings("dqn", preset="neurozoo", overrides=overrides)
+@pytest.mark.parametrize(
+    ("overrides", "sentence"),
+    [
+        ({"epoch_steps": 3}, "epoch_steps is 3, but 4 environments play that many steps at once"),
+        ({"replay_size": 401, "batch_size": 400}, "batch_size should be below the 400 screens that the replay memory"),
+        ({"replay_size": 4_000, "n_steps": 2_000}, r"at least 2,005 screens for each of 4 .* Set it to at least 8,020"),
+        ({"protocol": "gymnasium", "windows": "whole", "noop_steps": [2, 5]}, "noop_steps are for Atari games"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(overrides, sentence):
+    with pytest.raises(NeurozooError, match=sentence):
+        resolve_settings("dqn", preset="demo", overrides={"num_envs": 4} | overrides)
 
 
 def test_games_that_end_within_the_no_ops_after_a_lost_life_are_counted(core, tmp_path):

@@ -214,25 +214,6 @@ def test_masked_windows_by_hand_show_nothing_from_before_a_lost_life():
     assert {row for row, (*_, discount) in found.items() if discount == 0} == {3, 9}
 
 
-def test_whole_windows_by_hand_leave_out_what_follows_a_terminal_and_end_with_its_screen():
-    assert drawn(by_hand(windows="whole", capacity=20)) == {
-        2: ([1, 2, 3], 0.5, 0.5),
-        3: ([2, 3, 4], 0.75, 0.0),
-        6: ([5, 6, 7], 1.0, 0.5),  # 4 and 5 have too few screens of their life before them
-        7: ([6, 7, 8], 1.0, 0.5),
-        8: ([7, 8, 9], 1.0, 0.5),
-        9: ([8, 9, 10], 1.0, 0.0),
-    }
-
-
-def test_three_steps_by_hand_end_at_a_terminal():
-    all_drawn = drawn(by_hand(windows="padded", capacity=20, steps=3, reward_bounds=None))
-    assert sorted(all_drawn) == list(range(9))  # of 9 and 10, the steps after are yet to come
-    assert all_drawn[1] == ([100, 1, 2, 3, 4], 0.25 + 0.5 / 2 + 0.75 / 4, 0.0)
-    assert all_drawn[3][1:] == (0.75, 0.0)
-    assert all_drawn[4] == ([3, 4, 5, 6, 7], 1.0 + 1.25 / 2 + 1.5 / 4, 0.125)
-
-
 @pytest.mark.parametrize("scale", [1.0, 0.1])
 def test_rewards_are_scaled_and_clipped_when_drawn_and_may_be_fractions(scale):
     replay = make(num_envs=1, windows="whole", history=1, reward_scale=scale, reward_bounds=(-1, 0.5))
@@ -483,15 +464,6 @@ def test_a_memory_that_does_not_fit_is_refused_with_the_numbers(monkeypatch, tmp
     monkeypatch.setattr(memory, "available_disk", lambda folder: 1_000_000_000)
     with pytest.raises(NeurozooError, match=r"needs 7.1 GB on the disk of .*, but 1.0 GB are available"):
         Replay(capacity=1_000_000, num_envs=1, windows="whole", folder=tmp_path)
-
-
-def test_the_size_is_announced(monkeypatch, tmp_path):
-    monkeypatch.setattr(memory, "available_memory", lambda: 21_300_000_000)
-    monkeypatch.setattr(memory, "available_disk", lambda folder: 100_000_000_000)
-    replay = Replay(capacity=10_000, num_envs=2, windows="whole")
-    assert replay.announcement == "Replay memory: 10,000 screens, 70.7 MB in memory (21.3 GB available)"
-    replay = Replay(capacity=1_000_000, num_envs=2, windows="whole", folder=tmp_path / "replay")
-    assert replay.announcement == f"Replay memory: 1,000,000 screens, 7.1 GB in {tmp_path}/replay (100.0 GB available)"
 
 
 def test_a_disk_that_is_too_small_after_all_is_noticed_at_the_first_row(small_disk):

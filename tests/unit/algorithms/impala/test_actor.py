@@ -143,29 +143,6 @@ def test_the_baseline_is_written_and_looks_one_step_ahead():
     assert memory[0][:, 0].tolist() == [0, 3, 3]  # environment 0 begins an episode
 
 
-def test_a_cutoff_ends_a_game():
-    environments = Counting(3, seeds)
-    actor = Actor(environments, Sampled(Recurrent(), state_shapes=((1,),)), ends_with_lives=False)
-    rollout = Rollout(length=8, num_envs=3, observation_shape=(2, 2, 1), num_actions=4, state_shapes=((1,),))
-    actor.begin(rollout)
-    games = [game for n in range(8) for game in actor.play(rollout, n, np.random.default_rng(n), cutoff=4)]
-    assert [(game.environment, game.steps) for game in games] == [(0, 3), (1, 4), (2, 4), (0, 3), (1, 4), (2, 4)]
-    assert rollout.is_last[3, 2]
-
-
-def test_environments_draw_different_actions():
-    def undecided(inputs, state):
-        batch = len(inputs.observation)
-        return NetworkOutputs(np.zeros((batch, 4), np.float32), baseline=np.zeros(batch, np.float32)), state
-
-    actor = Actor(Counting(3, seeds), Sampled(undecided), ends_with_lives=False)
-    rollout = Rollout(length=20, num_envs=3, observation_shape=(2, 2, 1), num_actions=4)
-    actor.begin(rollout)
-    for step in range(20):
-        actor.play(rollout, step, np.random.default_rng(step))
-    assert len({tuple(sequence) for sequence in rollout.actions.T.tolist()}) == 3
-
-
 def test_screens_are_stacked_as_channels():
     stacks = np.random.default_rng(0).integers(256, size=(3, 4, 6, 5)).astype(np.uint8)
     rollout = Rollout(length=2, num_envs=3, observation_shape=(6, 5, 4), num_actions=4)

@@ -11,11 +11,9 @@ from neurozoo.algorithms.compiled import need_jax
 from neurozoo.algorithms.impala.learner import ImpalaLearner
 from neurozoo.algorithms.impala.presets import PRESETS
 from neurozoo.algorithms.impala.settings import PLAYERS
-from neurozoo.algorithms.learner import LearnerTask
-from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import get_keras_network
-from toys import Counting
+from toys import Counting, task
 
 SETTINGS = {
     objective: replace(
@@ -35,14 +33,7 @@ def make(objective, engine="batched", toy=Counting):
         LENGTHS = (3, 5, 4, 6, 7, 3, 5, 8)
 
     layout = get_keras_network(NETWORKS[objective]).layout(toy.num_actions, Pictures.shape)
-    task = LearnerTask(
-        settings=replace(SETTINGS[objective], engine=engine),
-        entropy=(0, 1),
-        layout=layout,
-        protocol=get_protocol("machado2018"),
-        make_environments=Pictures,
-    )
-    return ImpalaLearner(task)
+    return ImpalaLearner(task(replace(SETTINGS[objective], engine=engine), layout, Pictures))
 
 
 def played(learner, rollouts):

@@ -9,15 +9,14 @@ import pytest
 from neurozoo.algorithms.impala.learner import ImpalaLearner
 from neurozoo.algorithms.impala.network import ActorCritic
 from neurozoo.algorithms.impala.presets import PRESETS
-from neurozoo.algorithms.learner import LearnerTask, play_test
+from neurozoo.algorithms.learner import play_test
 from neurozoo.compute.mpi import ALONE, Alone
-from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import get_keras_network
 from neurozoo.networks.keras_networks import KerasNetwork
 from neurozoo.networks.layers import Layer
 from neurozoo.randomness import Purpose, generator
-from toys import Catch, Counting
+from toys import Catch, Counting, task
 
 SETTINGS = replace(
     PRESETS["impala_paper"],
@@ -30,18 +29,6 @@ SETTINGS = replace(
     test_cutoff=6,
     learning_rate=0.01,
 )
-PROTOCOL = get_protocol("machado2018")  # four frames per step; the toys ignore the rest
-
-
-def task(settings, layout, toy, *, run=1, ranks=ALONE):
-    return LearnerTask(
-        settings=settings,
-        entropy=(settings.seed, run),
-        layout=layout,
-        protocol=PROTOCOL,
-        make_environments=toy,
-        ranks=ranks,
-    )
 
 
 class Stop(Exception):

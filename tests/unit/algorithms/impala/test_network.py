@@ -10,7 +10,7 @@ from neurozoo.agents.policies import PolicyInputs
 from neurozoo.algorithms.impala.network import ActorCritic
 from neurozoo.algorithms.impala.presets import PRESETS
 from neurozoo.networks.catalogue import get_keras_network
-from toys import batch_of, drawn_rollout
+from toys import batch_of, drawn_rollout, said
 
 SHAPE, ACTIONS, TIME, BATCH = (12, 10, 2), 4, 5, 3
 SETTINGS = replace(
@@ -37,20 +37,9 @@ def rollout_of(layout, seed=2):
     return drawn_rollout(layout, length=TIME, num_envs=BATCH, seed=seed)
 
 
-def said(layout, model, rollout):
-    """Logits and values of all steps, one call per step."""
-    state, logits, values = rollout.state, [], []
-    for step in range(TIME + 1):
-        keeps = ~rollout.is_first[step][:, None]
-        inputs = [
-            np.float32(rollout.observations[step]) / np.float32(255),
-            rollout.previous_actions[step],
-            rollout.previous_rewards[step],
-        ]
-        out, value, *state = (np.asarray(each) for each in model([*inputs, *(part * keeps for part in state)]))
-        logits.append(out.astype(np.float64))
-        values.append(value[:, 0].astype(np.float64))
-    return np.array(logits), np.array(values)
+def said_of(model, rollout):
+    """Logits and values of all steps."""
+    return said(model, [getattr(rollout, name) for name in rollout.ARRAYS[: rollout.INPUTS]], rollout.state)
 
 
 def twin_loss(s, logits, values, rollout, fixed=None):
@@ -79,7 +68,7 @@ def twin_loss(s, logits, values, rollout, fixed=None):
 def test_an_update_has_the_loss_of_the_twin(model):
     layout, network = make(model)
     rollout = rollout_of(layout)
-    logits, values = said(layout, network.online, rollout)
+    logits, values = said_of(network.online, rollout)
     parts, _, ratios = twin_loss(SETTINGS, logits, values, rollout)
     figures = network.update(batch_of(rollout), learning_rate=0.0)
     found = [figures[name] for name in ("loss_pg", "loss_baseline", "loss_entropy", "loss_total")]
@@ -118,7 +107,7 @@ def test_an_update_goes_down_the_gradient_of_finite_differences():
     layout, network = make(decay_rate=1.0, optimizer_epsilon=1e-30, max_gradient_norm=None)
     rollout = rollout_of(layout)
     before = network.theta().astype(np.float64)
-    _, fixed, _ = twin_loss(SETTINGS, *said(layout, network.online, rollout), rollout)
+    _, fixed, _ = twin_loss(SETTINGS, *said_of(network.online, rollout), rollout)
     figures = network.update(batch_of(rollout), learning_rate=1.0)
     gradient = before - network.theta()
     assert figures["grad_norm"] == pytest.approx(np.linalg.norm(gradient), rel=1e-3)
@@ -126,7 +115,7 @@ def test_an_update_goes_down_the_gradient_of_finite_differences():
 
     def loss(theta):
         layout.assign(probe, theta.astype(np.float32))
-        return sum(twin_loss(SETTINGS, *said(layout, probe, rollout), rollout, fixed)[0])
+        return sum(twin_loss(SETTINGS, *said_of(probe, rollout), rollout, fixed)[0])
 
     random = np.random.default_rng(5)
     for _ in range(3):  # along random directions; float32 allows about three digits
@@ -208,7 +197,7 @@ def test_what_acts_and_what_is_tested_is_float32():
     )
     for number in range(2):  # the second time with other weights than the first
         network.update(batch_of(rollout), learning_rate=0.01)
-        logits, values = said(layout, layout.keras_model(network.theta()), rollout)
+        logits, values = said_of(layout.keras_model(network.theta()), rollout)
         asked, _ = network.ask(inputs, [part * ~rollout.is_first[0][:, None] for part in rollout.state])
         np.testing.assert_allclose(asked.preferences, logits[0], rtol=1e-5, atol=1e-6, err_msg=f"update {number}")
         np.testing.assert_allclose(asked.baseline, values[0], rtol=1e-5, atol=1e-6)

@@ -44,4 +44,8 @@ def test_actions_are_drawn_as_the_settings_say(preset, changes, in_training, in_
     assert share_of_second(settings, in_test=False) == pytest.approx(in_training, abs=0.0224)
     found = share_of_second(settings, in_test=True)
     assert found == (0.0 if in_tests == 0 else pytest.approx(in_tests, abs=0.0224))
-    assert settings.describe_tests("pong")["action_rule"] == rule
+    facts = settings.describe_tests("pong")
+    assert (facts["action_rule"], facts["epsilon"]) == (
+        rule,
+        settings.test_epsilon if rule == "epsilon-greedy" else 0.0,
+    )

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import twins
 from neurozoo.algorithms.impala.minibatches import generalized_advantages, minibatches
-from neurozoo.algorithms.impala.network import ActorCritic
+from neurozoo.algorithms.impala.network import SEEN, ActorCritic
 from neurozoo.algorithms.impala.player import make_policy
 from neurozoo.algorithms.impala.presets import PRESETS
 from neurozoo.algorithms.impala.proximal import proximal_of
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import get_keras_network
-from toys import drawn_rollout
+from toys import drawn_rollout, said
 
 SHAPE, ACTIONS, TIME, COUNT = (12, 10, 2), 4, 5, 4
 SETTINGS = replace(
@@ -33,18 +33,6 @@ def make(model="impala_shallow_lstm", **changes):
 
 def rollout_of(layout, seed=2):
     return drawn_rollout(layout, length=TIME, num_envs=COUNT, seed=seed)
-
-
-def test_advantages_of_one_environment_worked_out_by_hand():
-    # delta: 1 + 0.5 * 2 - 4 = -2; 0 - 2 = -2 (the episode ends); 3 + 0.5 * 8 - 6 = 1
-    found = generalized_advantages(
-        rewards=np.float32([[1], [0], [3]]),
-        discounts=np.float32([[0.5], [0], [0.5]]),
-        values=np.float32([[4], [2], [6]]),
-        bootstrap=np.float32([8]),
-        lambda_=0.5,
-    )
-    assert found.tolist() == [[-2 - 2 * 0.25], [-2], [1]]
 
 
 @pytest.mark.parametrize("lambda_", [0.0, 0.9, 1.0])
@@ -105,15 +93,8 @@ def test_an_update_has_the_loss_of_the_twin(model, changes):
     layout, network = make(model, **changes)
     s = replace(SETTINGS, **changes)
     batch = next(minibatches(rollout_of(layout), s, np.random.default_rng(4)).batches())
-    state, logits, values = [batch[name] for name in ("hidden_state", "cell_state") if name in batch], [], []
-    for step in range(len(batch["values"])):
-        keeps = ~batch["is_first"][step][:, None]
-        seen = np.float32(batch["observations"][step]) / np.float32(255)
-        inputs = [seen, batch["previous_actions"][step], batch["previous_rewards"][step]]
-        out, value, *state = map(np.asarray, network.online([*inputs, *(part * keeps for part in state)]))
-        logits.append(out.astype(np.float64))
-        values.append(value[:, 0].astype(np.float64))
-    logits, values = np.array(logits), np.array(values)
+    state = [batch[name] for name in ("hidden_state", "cell_state") if name in batch]
+    logits, values = said(network.online, [batch[name] for name in SEEN], state)
     policy, baseline, ratios = twins.ppo(
         logits=logits,
         values=values,
@@ -169,16 +150,9 @@ def proximal_and_rollout(model, seed=2):
 
 def test_the_network_is_asked_about_every_step_with_the_memory_it_would_have():
     network, rollout, found = proximal_and_rollout("impala_shallow_lstm")
-    state = rollout.state
-    for step in range(TIME + 1):
-        keeps = ~rollout.is_first[step][:, None]
-        seen = np.float32(rollout.observations[step]) / np.float32(255)
-        inputs = [seen, rollout.previous_actions[step], rollout.previous_rewards[step]]
-        logits, values, *state = map(np.asarray, network.online([*inputs, *(part * keeps for part in state)]))
-        if step < TIME:
-            np.testing.assert_allclose(found.logits[step], logits, atol=1e-6)
-        expected = found.values[step] if step < TIME else found.bootstrap
-        np.testing.assert_allclose(expected, values[:, 0], atol=1e-5)
+    logits, values = said(network.online, [getattr(rollout, name) for name in SEEN], rollout.state)
+    np.testing.assert_allclose(found.logits, logits[:TIME], atol=1e-6)
+    np.testing.assert_allclose([*found.values, found.bootstrap], values, atol=1e-5)
 
 
 def test_weights_are_the_ratios_of_probabilities_within_their_bounds():
@@ -192,18 +166,6 @@ def test_weights_are_the_ratios_of_probabilities_within_their_bounds():
     assert (np.exp(now - before) < bounds[0]).any()
     assert (np.exp(now - before) > bounds[1]).any()
     np.testing.assert_allclose(found.weights, np.clip(np.exp(now - before), *bounds), rtol=1e-5)
-
-
-def test_the_first_minibatch_of_a_rollout_has_ratios_of_one_however_old_the_rollout_is():
-    network, rollout, proximal = proximal_and_rollout("impala_shallow_lstm")
-    batch = next(minibatches(rollout, SETTINGS, np.random.default_rng(4), proximal).batches())
-    figures = network.update(batch, learning_rate=0.01)
-    assert figures["rho_mean"] == pytest.approx(1, abs=1e-5)
-    assert figures["rho_clipped_share"] == 0
-    again = network.update(batch, learning_rate=0.0)
-    assert again["loss_pg"] < figures["loss_pg"]  # the step went down the loss
-    plain = next(minibatches(rollout, SETTINGS, np.random.default_rng(4)).batches())
-    assert network.update(plain, learning_rate=0.0)["rho_clipped_share"] > 0.3
 
 
 def test_a_decoupled_update_has_the_weighted_loss_of_the_twin():

@@ -11,11 +11,9 @@ from neurozoo.algorithms.impala.network import ActorCritic
 from neurozoo.algorithms.impala.player import Player
 from neurozoo.algorithms.impala.presets import PRESETS
 from neurozoo.algorithms.impala.rollouts import Rollout
-from neurozoo.algorithms.learner import LearnerTask
-from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import KERAS_NETWORKS, get_keras_network
-from toys import Counting, drawn_rollout
+from toys import Counting, drawn_rollout, task
 
 SHAPE, ACTIONS, TIME, COUNT = (36, 36, 1), 4, 5, 4
 SETTINGS = replace(PRESETS["pqn"], num_envs=COUNT, unroll_length=TIME, batch_size=2, epochs=1, reward_clipping="none")
@@ -104,14 +102,7 @@ def test_epsilon_falls_in_a_straight_line_with_the_steps_of_all_learners():
     class Room(Counting):
         shape = SHAPE
 
-    task = LearnerTask(
-        settings=replace(settings, learners=2),
-        entropy=(0, 1),
-        layout=layout,
-        protocol=get_protocol("nature2015"),
-        make_environments=Room,
-    )
-    player = Watched(task, forward, range(3))
+    player = Watched(task(replace(settings, learners=2), layout, Room), forward, range(3))
     player.play_rollout()
     player.next_rollout(0)
     player.play_rollout()
@@ -143,10 +134,3 @@ def test_networks_that_do_not_fit_the_objective_are_refused(model, preset):
     )
     with pytest.raises(NeurozooError, match=sentence):
         check(model)
-
-
-def test_tests_are_described_by_the_rule_of_the_objective():
-    facts = PRESETS["pqn"].describe_tests("pong")
-    assert (facts["action_rule"], facts["epsilon"]) == ("epsilon-greedy", 0.05)
-    assert replace(PRESETS["pqn"], test_epsilon=0.0).describe_tests("pong")["action_rule"] == "greedy"
-    assert PRESETS["ppo"].describe_tests("pong")["action_rule"] == "sampled"

@@ -1,7 +1,7 @@
 """The rows of games in a report: all of them, or every second, fourth ... if there are too many."""
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import pytest
 from neurozoo.algorithms.impala import statistics
@@ -53,8 +53,3 @@ def test_rows_of_several_learners_are_in_the_order_of_time_and_stand_for_as_many
     expected = [game(number) for number in range(0, games, each)] + [game(n, 1) for n in range(0, others, each)]
     assert rows(both) == [[*row, each] for row in sorted(expected, key=lambda row: (row[0], row[1]))]
     assert both.episodes_seen == games + others
-
-
-def test_thinning_leaves_the_counts_of_games():
-    thinned = replace(after(30), scores=[1.0] * 30)
-    assert thinned.columns(steps=1, frames=4)["games"] == 30

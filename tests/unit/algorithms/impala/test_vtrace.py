@@ -45,32 +45,6 @@ def test_vtrace_equals_the_sum_of_its_definition(batch, bounds):
     assert_close(vtrace(**floats(inputs), **bounds), twins.vtrace(**inputs, **bounds))
 
 
-def test_vtrace_by_hand():
-    # Two steps. Ratios 2 and 1/2; bounded by 1: 1 and 1/2.
-    # delta_1 = 1/2 * (3 + 1/2 * 8 - 2) = 2.5; v_1 = 2 + 2.5 = 4.5
-    # delta_0 = 1 * (1 + 1/2 * 2 - 4) = -2; v_0 = 4 - 2 + 1/2 * 1 * 2.5 = 3.25
-    # advantages: 1 * (1 + 1/2 * 4.5 - 4) = -0.75; 1/2 * (3 + 1/2 * 8 - 2) = 2.5
-    targets, advantages = vtrace(
-        log_ratios=np.log(np.float32([[2.0], [0.5]])),
-        discounts=np.float32([[0.5], [0.5]]),
-        rewards=np.float32([[1.0], [3.0]]),
-        values=np.float32([[4.0], [2.0]]),
-        bootstrap=np.float32([8.0]),
-    )
-    assert_close((targets, advantages), ([[3.25], [4.5]], [[-0.75], [2.5]]))
-
-
-def test_on_policy_targets_are_returns():
-    inputs = arrays(6, 2)
-    inputs["log_ratios"][:] = 0
-    inputs["discounts"][3, 1] = 0  # an episode ends
-    targets, advantages = vtrace(**floats(inputs))
-    returns, carried = np.zeros((6, 2)), inputs["bootstrap"]
-    for step in reversed(range(6)):
-        carried = returns[step] = inputs["rewards"][step] + inputs["discounts"][step] * carried
-    assert_close((targets, advantages), (returns, returns - inputs["values"]))
-
-
 def test_nothing_passes_the_end_of_an_episode():
     inputs = arrays()
     inputs["discounts"][2] = 0
@@ -90,12 +64,6 @@ def test_log_probabilities_and_entropies_are_those_of_the_twins():
         found = np.asarray(log_probabilities(logits, actions))
         np.testing.assert_allclose(found, twins.log_probabilities(logits, actions), atol=1e-5)
     np.testing.assert_allclose(np.asarray(entropies(logits)), twins.entropies(logits), rtol=1e-4, atol=1e-6)
-
-
-def test_the_entropy_of_equal_odds_is_the_logarithm_of_their_number():
-    # 1/4, 1/4, 1/2: 1/4 ln 4 + 1/4 ln 4 + 1/2 ln 2 = 3/2 ln 2
-    found = entropies(np.float32([[[1, 1, 1, 1]], [[0, 0, np.log(2), -100]]]))
-    np.testing.assert_allclose(np.asarray(found), [[np.log(4)], [1.5 * np.log(2)]], rtol=1e-6)
 
 
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="uses TensorFlow's tape")

@@ -2,6 +2,9 @@
 
 import numpy as np
 from neurozoo.algorithms.impala.rollouts import Rollout
+from neurozoo.algorithms.learner import LearnerTask
+from neurozoo.compute.mpi import ALONE
+from neurozoo.environments.protocols import get_protocol
 from neurozoo.environments.vector import Step
 
 
@@ -112,6 +115,34 @@ class Catch(Toy):
         self.stacks[index] = 0
         self.stacks[index, 0, row, column] = 255
         self.stacks[index, 1, 4, paddle] = 255
+
+
+def task(settings, layout, environments, *, run=1, ranks=ALONE):
+    """What a learner of toys learns; four frames per step, and the toys ignore the rest of the protocol."""
+    protocol = get_protocol("machado2018")
+    return LearnerTask(
+        settings=settings,
+        entropy=(0, run),
+        layout=layout,
+        protocol=protocol,
+        make_environments=environments,
+        ranks=ranks,
+    )
+
+
+def said(model, seen, state):
+    """Outputs of all steps that `seen` has, one call per step: preferences and baseline, in double precision.
+
+    `seen` are observations as bytes, actions and rewards before, and where episodes begin: (time, batch, ...) each.
+    """
+    outputs, values = [], []
+    for observation, action, reward, is_first in zip(*seen, strict=True):
+        keeps = ~is_first[:, None]
+        inputs = [np.float32(observation) / np.float32(255), action, reward, *(part * keeps for part in state)]
+        out, value, *state = (np.asarray(each) for each in model(inputs))
+        outputs.append(out.astype(np.float64))
+        values.append(value[:, 0].astype(np.float64))
+    return np.array(outputs), np.array(values)
 
 
 def drawn_rollout(layout, *, length, num_envs, seed=2):

@@ -133,14 +133,6 @@ def test_a_quadratic_bowl_is_climbed(optimizer):
     assert first < -1
 
 
-def test_the_number_of_threads_changes_nothing():
-    one, many = algorithm(optimizer="adam"), algorithm(optimizer="adam")
-    one.threads, many.threads = 1, 4
-    for _ in range(3):
-        assert generation(one, crooked) == generation(many, crooked)
-    np.testing.assert_array_equal(theta(one), theta(many))
-
-
 # ---- the report
 
 
@@ -213,11 +205,6 @@ def test_the_adaptive_limit_counts_each_episode():
 
 
 # ---- repeatable
-
-
-def test_another_run_or_seed_starts_elsewhere():
-    starts = [theta(es) for es in (algorithm(), algorithm(run=2), algorithm(seed=1))]
-    assert len({start.tobytes() for start in starts}) == 3
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,7 @@ import numpy as np
 from neurozoo.algorithms.neuroevolution.genetic_novelty import NoveltyGeneticAlgorithm
 from neurozoo.algorithms.neuroevolution.settings import GaNoveltySettings
 from neurozoo.environments.protocols import get_protocol
-from neurozoo.genomes.packing import unpack
-from searches import check_resuming, generation, results, tell
-
-
-def parents_of(ga):
-    """The genomes of the parents of the next generation, as JSON."""
-    state = ga.get_state()
-    return [genome.to_json() for genome in unpack(state["genomes"], ga.get_arrays())[: len(state["parent_births"])]]
+from searches import check_resuming, generation, parents_of, results, tell
 
 
 def algorithm(*, protocol="hard_maze", **changes):

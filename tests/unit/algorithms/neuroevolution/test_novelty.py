@@ -29,14 +29,6 @@ def slow_distance(a, b):
     return np.sqrt(prefix**2 + tail**2)
 
 
-@pytest.mark.parametrize("kind", [ram, places])
-def test_the_shorter_sequence_is_continued_by_its_last_row(kind):
-    long = kind((0, 0, 3, 255), (0, 0, 0, 255), (1, 2, 0, 255))
-    short = kind((0, 4, 3, 255), (0, 0, 0, 251))
-    # prefix 16 + 16; tail 1 + 4 + 16
-    assert distances([long], [short]).tolist() == distances([short], [long]).tolist() == [[np.sqrt(53.0)]]
-
-
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
 @pytest.mark.parametrize("width", [128, 3])
 def test_all_pairs_equal_the_slow_way(dtype, width):

@@ -6,42 +6,25 @@ from neurozoo.algorithms.neuroevolution.settings import GaSettings
 from neurozoo.errors import NeurozooError
 
 
-def at(schedule, **where):
-    return schedule.value(**{"iteration": 0, "steps": 0, "frames": 0, **where})
-
-
-def test_a_number_is_constant():
-    schedule = Schedule.from_setting(0.002)
-    assert [at(schedule, iteration=i) for i in (0, 1, 10**9)] == [0.002] * 3
-
-
-@pytest.mark.parametrize("setting", [{"type": "constant", "initial": 0.5}, {"type": "ConstantSchedule", "value": 0.5}])
-def test_a_constant_stays_what_it_is(setting):
-    assert [at(Schedule.from_setting(setting), iteration=i) for i in (0, 1, 100)] == [0.5] * 3
-
-
-def test_a_constant_has_no_end_that_it_could_move_to():
-    schedule = Schedule.from_setting({"type": "constant", "initial": 0.5, "final": 0.1, "length": 3})
-    assert at(schedule, iteration=3) == 0.5
-
-
 @pytest.mark.parametrize(
-    "setting",
+    ("setting", "values"),
     [
-        {"type": "linear", "initial": 0.5, "final": 0.1, "length": 4, "field": "iteration"},
-        {"type": "LinearSchedule", "initial_p": 0.5, "final_p": 0.1, "schedule": 4, "field": "iteration"},
-        {"type": "linear", "initial": 0.5, "final": 0.1, "length": 4},
+        ({"type": "constant", "initial": 0.5}, {0: 0.5, 1: 0.5, 100: 0.5}),
+        ({"type": "ConstantSchedule", "value": 0.5}, {0: 0.5, 1: 0.5, 100: 0.5}),
+        ({"type": "constant", "initial": 0.5, "final": 0.1, "length": 3}, {3: 0.5}),  # no end that it could move to
+        ({"type": "linear", "initial": 0.5, "final": 0.1, "length": 4}, {0: 0.5, 1: 0.4, 3: 0.2, 4: 0.1, 5: 0.1}),
+        (
+            {"type": "LinearSchedule", "initial_p": 0.5, "final_p": 0.1, "schedule": 4, "field": "iteration"},
+            {0: 0.5, 1: 0.4, 4: 0.1, 5: 0.1},
+        ),
+        ({"type": "exponential", "initial": 0.1, "final": 0.001, "length": 4}, {0: 0.1, 2: 0.01, 4: 0.001, 9: 0.001}),
+        ({"type": "ExponentialSchedule", "initial": 0.1, "final": 0.001, "length": 4}, {2: 0.01, 9: 0.001}),
     ],
 )
-def test_a_line_falls_evenly_and_ends(setting):
+def test_values_between_start_and_end(setting, values):
     schedule = Schedule.from_setting(setting)
-    assert [at(schedule, iteration=i) for i in range(6)] == pytest.approx([0.5, 0.4, 0.3, 0.2, 0.1, 0.1])
-
-
-@pytest.mark.parametrize("name", ["exponential", "ExponentialSchedule"])
-def test_an_exponential_is_even_in_the_logarithm(name):
-    schedule = Schedule.from_setting({"type": name, "initial": 0.1, "final": 0.001, "length": 4})
-    assert [at(schedule, iteration=i) for i in (0, 2, 4, 9)] == pytest.approx([0.1, 0.01, 0.001, 0.001])
+    found = {number: schedule.value(iteration=number, steps=0, frames=0) for number in values}
+    assert found == pytest.approx(values)
 
 
 @pytest.mark.parametrize(

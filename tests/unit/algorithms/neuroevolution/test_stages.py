@@ -62,13 +62,6 @@ def test_the_score_of_a_stage_is_that_of_an_episode_without_wider_rivers(stage):
     assert cut.score == play(RiverCrossing(RiverRules(max_width=stage)), ShuntingAgent(), seed=4)[0]
 
 
-def test_levels_beyond_the_stage_do_not_count():
-    stages = Stages(0.8)
-    assert [r.score for r in stages.scored([result(0, 2, 4), result(1, 1, 3)])] == [2.0, 3.0]
-    stages.stage = 1
-    assert [r.score for r in stages.scored([result(0, 2, 4), result(1, 1, 3)])] == [4.0, 4.0]
-
-
 @pytest.mark.parametrize(
     ("stage", "levels", "share", "after"),
     [
@@ -157,16 +150,6 @@ def test_a_better_elite_stays_when_a_stage_begins():
         stages.append((report["Stage"], report["score"]))
         assert ga._elite.individual.genome == first
     assert stages == [(0, 10.0), (1, 20.0), (1, 20.0)]
-
-
-def test_without_a_threshold_nothing_changes():
-    ga = made(stage_threshold=None)
-    assert ga.behaviour == "none"
-    report = generation(ga, [result(4, 4), result(1)], [result(4, 4)], [result(4, 4)])
-    assert report["PopulationEpRewMax"] == 8.0
-    assert "Stage" not in report
-    assert "stage" not in ga.get_state()
-    assert "Stage" not in ga.fields
 
 
 def test_stages_need_the_river_with_fixed_rules():

@@ -87,14 +87,6 @@ def test_the_other_searches_spend_their_budget(tmp_path, algo):
     assert 25 < facts["elites"] <= 50
 
 
-def test_random_levels_depend_on_the_seed(tmp_path):
-    solutions = [
-        read_levels(trained(tmp_path / str(seed), "domain_randomization", seed=seed) / "levels.parquet")["solution"]
-        for seed in (0, 1)
-    ]
-    assert not np.array_equal(*solutions)
-
-
 # ---- exact continuation
 
 
