@@ -5,11 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import twins
-from neurozoo.algorithms.impala.minibatches import generalized_advantages, minibatches
+from neurozoo.algorithms.impala.minibatches import generalized_advantages, minibatches, proximal_of
 from neurozoo.algorithms.impala.network import SEEN, ActorCritic
 from neurozoo.algorithms.impala.player import make_policy
 from neurozoo.algorithms.impala.presets import PRESETS
-from neurozoo.algorithms.impala.proximal import proximal_of
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import get_keras_network
 from toys import drawn_rollout, said

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 import twins
-from neurozoo.algorithms.impala.vtrace import entropies, log_probabilities, vtrace
+from neurozoo.algorithms.impala.objectives import entropies, log_probabilities, vtrace
 
 
 def arrays(time=5, batch=5):

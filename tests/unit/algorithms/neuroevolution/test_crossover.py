@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from neurozoo.algorithms.neuroevolution.crossover import child_of, crossed
 from neurozoo.algorithms.neuroevolution.genetic import GeneticAlgorithm
+from neurozoo.algorithms.neuroevolution.genetic_search import child_of, crossed
 from neurozoo.algorithms.neuroevolution.settings import GaSettings
 from neurozoo.algorithms.neuroevolution.starting import read_population
 from neurozoo.algorithms.settings import fitting_settings

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 from neurozoo.algorithms.neuroevolution.genetic import GeneticAlgorithm
+from neurozoo.algorithms.neuroevolution.genetic_search import Stages, levels_solved
 from neurozoo.algorithms.neuroevolution.settings import GaSettings
-from neurozoo.algorithms.neuroevolution.stages import Stages, levels_solved
 from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.environments.river_agents import ShuntingAgent, play

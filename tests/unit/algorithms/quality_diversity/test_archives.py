@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
-from neurozoo.algorithms.quality_diversity.archives import make_archive, one_per_region
-from neurozoo.algorithms.quality_diversity.emitters import MapElitesEmitter
+from neurozoo.algorithms.quality_diversity.archives import MapElitesEmitter, make_archive, one_per_region
 from neurozoo.algorithms.quality_diversity.settings import DsageSettings, MapElitesSettings
 from neurozoo.environments.level_domains import get_level_domain
 

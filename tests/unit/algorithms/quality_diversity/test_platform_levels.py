@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from level_runs import trained
-from neurozoo.algorithms.quality_diversity.archives import make_archive
+from neurozoo.algorithms.quality_diversity.archives import MapElitesEmitter, make_archive
 from neurozoo.algorithms.quality_diversity.dsage import search
-from neurozoo.algorithms.quality_diversity.emitters import MapElitesEmitter
 from neurozoo.algorithms.quality_diversity.presets import CMA_ME, DSAGE, MAP_ELITES
 from neurozoo.algorithms.results import read_archive
 from neurozoo.algorithms.settings import resolve_settings

@@ -1,9 +1,9 @@
 import keras
 import numpy as np
 import pytest
+from neurozoo.algorithms.quality_diversity.native_surrogate import SurrogateEnsemble
 from neurozoo.algorithms.quality_diversity.settings import DsageSettings
 from neurozoo.algorithms.quality_diversity.surrogate import Surrogate
-from neurozoo.algorithms.quality_diversity.surrogate_ensemble import SurrogateEnsemble
 from neurozoo.environments.level_domains import get_level_domain
 
 MAZE = get_level_domain("maze")

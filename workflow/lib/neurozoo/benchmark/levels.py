@@ -96,7 +96,7 @@ def _platformer(count: int, *, threads: int) -> None:
 
 def _surrogate(count: int, *, threads: int, core: Path) -> None:
     keep_to_threads(threads)
-    from neurozoo.algorithms.quality_diversity.surrogate_ensemble import SurrogateEnsemble
+    from neurozoo.algorithms.quality_diversity.native_surrogate import SurrogateEnsemble
 
     domain, rng = get_level_domain("maze"), np.random.default_rng(0)
     levels = rng.integers(2, size=(count, *domain.shape)).astype(np.uint8)

@@ -7,15 +7,111 @@ import numpy as np
 from typing_extensions import override
 
 from neurozoo.algorithms.neuroevolution.base import Algorithm, Solution
-from neurozoo.algorithms.neuroevolution.crossover import child_of, fresh
 from neurozoo.algorithms.neuroevolution.elites import ELITE_RULES, Birth, Contest, Elite, Individual, RaceTotals, Round
 from neurozoo.algorithms.neuroevolution.settings import GaSettings
-from neurozoo.algorithms.neuroevolution.stages import Stages
+from neurozoo.environments.river_crossing import RESOURCE_ROW, RiverRules, resource_column
 from neurozoo.evaluation import Episode, EpisodeResult
 from neurozoo.genomes.genome import KEEPS_BEST_ELITE, Genome, Weights, decode
 from neurozoo.genomes.packing import pack, unpack
+from neurozoo.networks.chains import Layout
 from neurozoo.randomness import Purpose, generator
 from neurozoo.records.published_log import ELITE_GENOME, GA_FIELDS
+
+
+def crossed(first: np.ndarray, second: np.ndarray, *, is_reversed: bool, random: np.random.Generator) -> np.ndarray:
+    """Cuts two parents, float32, (parameters,), at the same random place: start of the first, end of the second.
+
+    With `is_reversed`, the child's weights come back to front, as the published code has it. Its populations evolve to
+    read the same in both directions.
+    """
+    place = int(random.integers(len(first))) + 1  # at least one weight is that of the first
+    child = np.concatenate([first[:place], second[place:]])
+    return child[::-1].copy() if is_reversed else child
+
+
+def child_of(
+    parents: Sequence[Genome], settings: GaSettings, *, power: float, random: np.random.Generator
+) -> tuple[Genome, int]:
+    """Returns a child of two random parents, one of its weights mutated, and the place of the first parent.
+
+    It is for networks of few weights: genomes are weights then, instead of mutations.
+
+    Source: github.com/WatchJolley/rivercrossing, the code of Jolley and Channon 2018, doi:10.1162/isal_a_00099.
+    """
+    places = random.integers(len(parents), size=2).tolist()
+    first, second = (_theta(parents[place]) for place in places)
+    theta = crossed(first, second, is_reversed=settings.crossover == "reversed_one_point", random=random)
+    mutated = int(random.integers(len(theta)))
+    theta[mutated] += np.float32(random.normal(0.0, power))
+    return limited(theta, settings), places[0]
+
+
+def limited(theta: np.ndarray, settings: GaSettings) -> Genome:
+    """Returns weights as a genome, none beyond `weight_limit`."""
+    limit = settings.weight_limit
+    return Genome(Weights.of(theta if limit is None else np.clip(theta, -limit, limit)))
+
+
+def fresh(noise: np.ndarray, layout: Layout, settings: GaSettings, *, index: int) -> Genome:
+    """Returns initial weights as a genome, from a place of the noise table."""
+    return limited(layout.initialise(noise[index : index + layout.parameter_count]), settings)
+
+
+def _theta(genome: Genome) -> np.ndarray:
+    assert isinstance(genome.initial, Weights)  # all genomes of a run with crossover
+    return genome.initial.theta
+
+
+RULES = RiverRules()  # those of the core
+
+
+def levels_solved(result: EpisodeResult) -> np.ndarray:
+    """Returns the number of levels that each attempt of an episode solved under fixed rules: int64, shape (attempts,).
+
+    Its behaviour is the final position: (column, row, level) at the end of each attempt.
+    """
+    column, row, level = np.asarray(result.behaviour, np.int64).reshape(-1, 3).T
+    # An attempt ends on the resource only if it was that of the last level.
+    is_complete = (column == resource_column(RULES.max_width)) & (row == RESOURCE_ROW) & (level == RULES.max_width)
+    return level + is_complete
+
+
+class Stages:
+    """The stage of a run: the widest river that counts.
+
+    An episode is played as always, and its score is cut: levels beyond the stage do not count. Because every world
+    depends only on seed, attempt and width, this is the score of an episode without these levels.
+
+    Attributes:
+        stage: Width of the widest river that counts.
+        share: Share of the last population's attempts that solved all levels of the stage; `threshold` is what it takes
+            to begin the next one.
+
+    Source: incremental evolution of Robinson, Ellis and Channon 2007 (ECAL, pp. 345-354): the next map when 80 % of the
+    population succeed.
+    """
+
+    def __init__(self, threshold: float) -> None:
+        self._threshold = threshold
+        self.stage = 0
+        self.share = 0.0
+
+    def scored(self, results: Sequence[EpisodeResult]) -> list[EpisodeResult]:
+        """Returns the results with the scores of this stage."""
+        levels = [np.minimum(levels_solved(result), self.stage + 1) for result in results]
+        return [replace(result, score=float(found.sum())) for result, found in zip(results, levels, strict=True)]
+
+    def look_at(self, population: Sequence[EpisodeResult]) -> None:
+        """Computes the share of the population's attempts that solved the stage; attempts that never began did not."""
+        solved = sum(int((levels_solved(result) > self.stage).sum()) for result in population)
+        self.share = solved / (len(population) * RULES.attempts)
+
+    def advance(self) -> bool:
+        """Begins the next stage if the population has solved this one; returns whether it has begun."""
+        begins = self.share >= self._threshold and self.stage < RULES.max_width
+        self.stage += begins
+        return begins
+
 
 # Fields that a run lacks if its elite rule has no validation.
 VALIDATION_FIELDS = {

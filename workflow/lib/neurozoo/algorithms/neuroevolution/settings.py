@@ -57,7 +57,8 @@ class EvolutionSettings(RunSettings):
     @property
     def start_source(self) -> str | None:
         """The file or folder whose genomes or weights start the run; None to start from random ones."""
-        return None
+        setting = {"population": "load_population", "weights": "load_from"}.get(self.STARTS_FROM)
+        return setting and getattr(self, setting)
 
     @property
     def start_sources(self) -> tuple[str, ...]:
@@ -154,11 +155,6 @@ class GaSettings(EvolutionSettings):
         "with any number of threads (docs/ga.md); empty for none.",
         min_length=1,
     )
-
-    @property
-    def start_source(self) -> str | None:
-        """`load_population`."""
-        return self.load_population
 
     def check_game(self, game: str) -> None:
         """Checks also that the game has stages, if these are asked for."""
@@ -303,11 +299,6 @@ class EsSettings(GradientSettings):
         "population (published: ac_noise_std).",
         ge=0,
     )
-
-    @property
-    def start_source(self) -> str | None:
-        """`load_from`."""
-        return self.load_from
 
     def check_game(self, game: str) -> None:
         """Checks also that noise can be added to the game's actions, if it is asked for."""

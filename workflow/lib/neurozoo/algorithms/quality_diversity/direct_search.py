@@ -7,7 +7,7 @@ import numpy as np
 from ribs.archives import ArchiveBase
 from ribs.emitters import EvolutionStrategyEmitter
 
-from neurozoo.algorithms.quality_diversity.emitters import MapElitesEmitter, random_solutions
+from neurozoo.algorithms.quality_diversity.archives import MapElitesEmitter, random_solutions
 from neurozoo.algorithms.quality_diversity.level_search import LevelSearchSession, Proposal
 from neurozoo.algorithms.quality_diversity.settings import (
     CmaMeSettings,

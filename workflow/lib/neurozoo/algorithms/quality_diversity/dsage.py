@@ -12,9 +12,14 @@ import numpy as np
 from ribs.schedulers import Scheduler
 
 from neurozoo.algorithms.compiled import keep_to_threads
-from neurozoo.algorithms.quality_diversity.archives import LevelArchive, make_archive, one_per_region
+from neurozoo.algorithms.quality_diversity.archives import (
+    LevelArchive,
+    MapElitesEmitter,
+    make_archive,
+    one_per_region,
+    random_solutions,
+)
 from neurozoo.algorithms.quality_diversity.direct_search import evolution_strategies
-from neurozoo.algorithms.quality_diversity.emitters import MapElitesEmitter, random_solutions
 from neurozoo.algorithms.quality_diversity.level_search import LevelSearchSession, Proposal
 from neurozoo.algorithms.quality_diversity.settings import DsageSettings
 from neurozoo.algorithms.quality_diversity.variants import VARIANTS
@@ -48,7 +53,7 @@ class DsageSession(LevelSearchSession):
 
     def __enter__(self) -> Self:
         keep_to_threads(self.context.threads)
-        from neurozoo.algorithms.quality_diversity.surrogate_ensemble import SurrogateEnsemble
+        from neurozoo.algorithms.quality_diversity.native_surrogate import SurrogateEnsemble
 
         self._surrogate = SurrogateEnsemble(
             self.domain,
