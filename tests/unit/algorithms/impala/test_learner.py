@@ -178,7 +178,7 @@ def assert_goes_on(stopped, other, uninterrupted):
     np.testing.assert_array_equal(other.reported.weights, expected.reported.weights)
 
 
-@pytest.mark.parametrize("stop", [1, 4, 5, 16, 30])  # at 5, a thread learns; the state has to wait for it
+@pytest.mark.parametrize("stop", [1, 5, 30])  # at 5, a thread learns; the state has to wait for it
 def test_a_stopped_learner_goes_on_exactly(uninterrupted, stop):
     assert_goes_on(stopped_at(stop), make(), uninterrupted)
 
@@ -246,8 +246,9 @@ def test_the_acting_weights_have_learned_from_all_rollouts_but_the_last(monkeypa
         assert (acted[rollout] != learned[rollout]).any()
 
 
-@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
-@pytest.mark.parametrize("proximal", ["acting", "learning"])
+@pytest.mark.parametrize(
+    ("proximal", "dtype"), [("acting", "float32"), ("learning", "float32"), ("learning", "mixed_bfloat16")]
+)
 def test_a_rollout_is_learned_from_with_the_answers_of_the_chosen_network(monkeypatch, proximal, dtype):
     seen = []
     update = ActorCritic.update
@@ -353,7 +354,11 @@ def test_ppo_and_pqn_go_on_exactly_after_a_stop(settings, stop):
             "impala_shallow_lstm", {"frames": 4 * 48_000, "learning_rate": 0.001}, marks=pytest.mark.long(seconds=20)
         ),
         pytest.param("impala_shallow", MINIBATCHES | {"objective": "ppo"}, marks=pytest.mark.long(seconds=13)),
-        ("impala_shallow", MINIBATCHES | {"objective": "ppo", "proximal_policy": "learning"}),
+        pytest.param(
+            "impala_shallow",
+            MINIBATCHES | {"objective": "ppo", "proximal_policy": "learning"},
+            marks=pytest.mark.long(seconds=13),
+        ),
         (SMALL_Q, MINIBATCHES | {"objective": "pqn", "optimizer": "radam"}),
     ],
 )

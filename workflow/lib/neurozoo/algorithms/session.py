@@ -193,11 +193,7 @@ class Session(Interface):
     def __exit__(self, kind: type | None, error: BaseException | None, traceback: TracebackType | None) -> None: ...
 
     def advance(self, watch: Watch) -> Report | None:
-        """Works until a report is due, or until the state should be saved.
-
-        Returns:
-            The report after a generation or epoch, otherwise None.
-        """
+        """Works until a report is due, and returns it, or until the state should be saved, and returns None."""
 
     def state(self) -> tuple[dict, dict[str, np.ndarray]] | None:
         """Returns what continuing depends on, as plain JSON and arrays; None if it cannot be saved now.
@@ -208,8 +204,7 @@ class Session(Interface):
     def restore(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
         """Continues from what `state` returned, as if there had been no interruption.
 
-        Raises:
-            LookupError, TypeError, ValueError, AttributeError: `state` is something else.
+        Raises LookupError, TypeError, ValueError or AttributeError if `state` is something else.
         """
 
     def result(self) -> Result:

@@ -64,14 +64,9 @@ class Replay:
         history: Screens in a state.
         steps: n of the n-step returns.
         discount: Per step.
-        reward_scale: Factor on rewards when they are drawn.
-        reward_bounds: Scaled rewards are clipped to them, or None.
-        windows: "padded" or "whole".
-        masks_terminals: Whether screens before a terminal are zeros in later states, too (padded windows).
+        reward_scale: Factor on rewards when they are drawn; then they are clipped to `reward_bounds`, if there are any.
         prioritised: Draw in proportion to |error|^exponent instead of uniformly.
-        exponent: 0 is uniform, 1 fully proportional.
         folder: Folder for the files, or None to keep the rows in memory.
-        slack: Rows of each environment that may be added after a state was saved; only with a folder.
         remedy: A sentence that tells the user what to do about a missing or damaged file.
 
     Raises:

@@ -19,6 +19,10 @@ DISK_REMEDY = "Choose a smaller replay_size, free some space there, or choose ke
 class Rings:
     """Five parallel arrays of `rows` rows each, and checksums that show whether files fit a saved state.
 
+    Files in the folder are not touched before `create` or `open`, because a saved state may need them. Without a folder
+    the rows are in main memory. Raises `NeurozooError` if there is too little memory or disk; `remedy` tells the user
+    what to do about a missing or damaged file.
+
     Attributes:
         screens: Shape (rows, height, width), uint8, the screen after the action.
         actions: Shape (rows,), uint8.
@@ -27,16 +31,6 @@ class Rings:
         ages: Shape (rows,), int32, rows since the segment began.
         needed: Bytes that they take.
         available: Bytes that were available for them.
-
-    Args:
-        rows: Number of rows.
-        shape: Height and width of a screen.
-        folder: Folder for the files, or None for main memory. Files are not touched before `create` or `open`, because
-            a saved state may need them.
-        remedy: A sentence that tells the user what to do about a missing or damaged file.
-
-    Raises:
-        NeurozooError: There is too little memory or disk.
     """
 
     screens: np.ndarray

@@ -132,13 +132,8 @@ def vtrace_losses(s: ImpalaSettings, batch: Mapping[str, Tensor], logits: Tensor
     """Returns the losses of IMPALA, sums over time and batch.
 
     Because of the sums, learning rate, largest norm of the gradient and batch size depend on each other: with 32
-    unrolls of 20 steps, the gradient is 640 times that of the mean.
-
-    Args:
-        s: The settings.
-        batch: Of `unrolls`.
-        logits: Of the policy that learns, shape (time + 1, batch, actions).
-        values: Its baseline, shape (time + 1, batch).
+    unrolls of 20 steps, the gradient is 640 times that of the mean. The logits of the policy that learns have shape
+    (time + 1, batch, actions), its baseline (time + 1, batch); the batch is one of `unrolls`.
     """
     import keras
 
@@ -179,11 +174,8 @@ def ppo_losses(s: ImpalaSettings, batch: Mapping[str, Tensor], logits: Tensor, v
     - baseline: half the mean of (V - target)^2; with `clip_values` of the larger of it and the same for
       V_old + clip(V - V_old, -c, c)
 
-    Args:
-        s: The settings.
-        batch: Of `minibatches`.
-        logits: Of the policy that learns, shape (time, batch, actions).
-        values: Its baseline, shape (time, batch).
+    The logits of the policy that learns have shape (time, batch, actions), its baseline (time, batch); the batch is one
+    of `minibatches`.
     """
     import keras
 
@@ -217,11 +209,8 @@ def ppo_losses(s: ImpalaSettings, batch: Mapping[str, Tensor], logits: Tensor, v
 def pqn_losses(s: ImpalaSettings, batch: Mapping[str, Tensor], q_values: Tensor, largest: Tensor) -> Figures:
     """Returns the loss of PQN: the mean of (Q(state, action) - target)^2 over time and batch.
 
-    Args:
-        s: The settings.
-        batch: Of `minibatches`.
-        q_values: Of the network that learns, shape (time, batch, actions).
-        largest: The largest of each state; not used, since targets come from the network that acted.
+    Q-values have shape (time, batch, actions). The `largest` of each state are not used, since targets come from the
+    network that acted.
     """
     import keras
 

@@ -60,8 +60,7 @@ class GeneratorTraining:
     def advance(self) -> tuple[float, float]:
         """Makes one update of the generator, after those of the critic.
 
-        Returns:
-            The critic's last estimate of the distance between real and generated levels, and the generator's loss.
+        Returns the critic's last estimate of the distance between real and generated levels, and the generator's loss.
         """
         settings, rng = self.settings, np.random.default_rng([self.settings.seed, 1, self.step])
         for _ in range(settings.critic_steps_before(self.step)):

@@ -128,9 +128,8 @@ def gan_steps(
 
     The critic's update takes real levels, uint8 (batch, 16, 56), solutions, (batch, 32), and shares, (batch,), that mix
     real and generated levels for the gradient penalty; the generator's takes solutions. The original has the opposite
-    sign in both losses, which is equivalent.
-
-    They need the nested gradients of TensorFlow; the caller checks the backend.
+    sign in both losses, which is equivalent. They need the nested gradients of TensorFlow; the caller checks the
+    backend.
     """
     import tensorflow as tf
 
