@@ -147,17 +147,6 @@ def test_theta_gives_the_layouts_own_network_the_same_values(model, is_dueling):
     assert values.std(axis=-1).min() > 0
 
 
-def test_a_network_continues_from_its_arrays():
-    settings = dataclasses.replace(PLAIN, optimizer="adam")
-    network, other = network_of(settings), network_of(settings, seed=5)
-    network.update(sample_of())
-    other.set_arrays(network.get_arrays())
-    for each in (network, other):
-        each.update(sample_of(seed=2))
-    for name, array in network.get_arrays().items():
-        np.testing.assert_array_equal(array, other.get_arrays()[name], err_msg=name)
-
-
 @pytest.mark.parametrize(
     ("rule", "bound"),
     [

@@ -222,16 +222,6 @@ def test_rewards_are_scaled_and_clipped_when_drawn_and_may_be_fractions(scale):
     assert {action: value[1] for action, value in drawn(replay).items()} == {1: -1.0, 2: 0.25, 3: 0.5}
 
 
-def test_equal_generators_draw_equal_batches_and_a_batch_is_the_callers_own():
-    replay = make()
-    Stream(replay, num_envs=3, windows="padded").go(100)
-    first, again, other = (replay.sample(32, np.random.default_rng(seed)) for seed in (1, 1, 2))
-    assert_equal(first, again)
-    assert not np.array_equal(first.rows, other.rows)
-    first.screens[:] = 0
-    assert_equal(replay.sample(32, np.random.default_rng(1)), again)
-
-
 def assert_equal(one, other):
     for field in dataclasses.fields(one):
         np.testing.assert_array_equal(getattr(one, field.name), getattr(other, field.name))

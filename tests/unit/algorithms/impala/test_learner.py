@@ -286,16 +286,6 @@ def _remembering(learner, network, learned):
     return finish_and_remember
 
 
-@pytest.mark.long(seconds=7)
-def test_runs_differ_and_repeat():
-    weights = [make(run=run) for run in (1, 1, 2)]
-    for learner in weights:
-        finished(learner)
-    first, again, other = (learner.reported.weights for learner in weights)
-    np.testing.assert_array_equal(first, again)
-    assert (first != other).any()
-
-
 def test_a_test_plays_each_numbered_game_once():
     class Fixed:
         def initial_state(self, batch):

@@ -153,22 +153,6 @@ def test_acting_weights_change_only_at_the_hand_over():
     assert handed.baseline.shape == (BATCH,)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
-def test_a_restored_network_goes_on_as_the_saved_one(dtype):
-    layout, network = make(dtype=dtype)
-    rollouts = [rollout_of(layout, seed) for seed in range(3)]
-    network.update(batch_of(rollouts[0]), learning_rate=0.01)
-    saved = {name: array.copy() for name, array in network.get_arrays().items()}
-    _, other = make(dtype=dtype)
-    other.set_arrays(saved)
-    for each in (network, other):
-        for rollout in rollouts[1:]:
-            each.update(batch_of(rollout), learning_rate=0.01)
-    np.testing.assert_array_equal(network.theta(), other.theta())
-    assert set(saved) >= {"online", "acting", "optimizer-0"}
-    assert {array.dtype.name for array in saved.values()} == {"float32", "int64"}  # the optimizer counts its steps
-
-
 # bfloat16 has 8 binary digits, so a rounding is up to 2^-9 = 0.2 % off, and many follow each other. The gradients of
 # these two networks are 3 and 4 % off.
 @pytest.mark.parametrize("model", ["impala_shallow", pytest.param("impala_deep", marks=pytest.mark.long)])

@@ -15,7 +15,6 @@ from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.comparison.archive_page import write_archive_page
 from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.level_domains import get_level_domain
-from neurozoo.environments.platformer.domain import PlatformerDomain
 from neurozoo.environments.platformer.evolved_runner import GAME
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
@@ -47,22 +46,6 @@ def test_every_search_fills_an_archive_of_platform_levels(tmp_path, core, algo, 
     np.testing.assert_array_equal(again, arrays["metadata_level"])
     np.testing.assert_array_equal((again[:, :9] > 0).sum(axis=(1, 2)), arrays["measures"][:, 0])
     assert "mario_sky_tiles_jumps" in (run_dir / "result.json").read_text()
-
-
-def test_a_level_that_fails_takes_no_other_with_it(tmp_path, core, monkeypatch):
-    evaluate = PlatformerDomain.evaluate
-
-    def fails(self, levels, play, rngs):
-        if ((levels > 0).sum(axis=(1, 2)) % 3 == 0).any():
-            raise NeurozooError("The agent stumbled.")
-        return evaluate(self, levels, play, rngs)
-
-    monkeypatch.setattr(PlatformerDomain, "evaluate", fails)
-    run_dir = trained(tmp_path / "1", "cma_me", game="mario", core=core, **SMALL)
-    levels = read_levels(run_dir / "levels.parquet", ["failed", "objective", "failure"])
-    assert 0 < levels["failed"].sum() < 40
-    assert np.isnan(levels["objective"][levels["failed"].astype(bool)]).all()
-    assert "The agent stumbled." in str(levels["failure"][levels["failed"].argmax()])
 
 
 def test_the_surrogate_is_searched_by_evolution_strategies():

@@ -162,15 +162,3 @@ def test_an_ensemble_of_one_is_the_surrogate():
     batch = data(20)
     assert learn(whole, batch, 2) == learn(alone, batch, 2)
     np.testing.assert_array_equal(whole.predict(batch[0])[0], alone.predict(batch[0])[0])
-
-
-@pytest.mark.long(seconds=8)
-def test_it_continues_exactly_from_its_arrays():
-    first, second, batch = ensemble(2, **SMALL), ensemble(2, seed=1, **SMALL), data(20)
-    learn(first, batch, 2)
-    second.set_arrays(first.get_arrays())
-    assert learn(second, batch, range(2, 4)) == learn(first, batch, range(2, 4))
-    np.testing.assert_array_equal(second.get_arrays()["weights"], first.get_arrays()["weights"])
-    assert second.get_arrays()["updates"] == 4
-    with pytest.raises(ValueError, match="the surrogate has 4 weights"):
-        first.set_arrays({"weights": np.zeros(7, np.float32), "updates": np.int64(0)})

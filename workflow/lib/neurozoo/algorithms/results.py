@@ -67,7 +67,7 @@ class NetworkResult:
         """
         facts = {**self._facts(identity), **about}
         files = [FILES["network"]]
-        with_genome = self._with_genome(facts) if self.origin else facts
+        with_genome = self._with_genome(facts)
         write_checkpoint(run_dir / files[0], self._checkpoint(identity), facts=with_genome)
         if self.origin is not None:
             write_json(run_dir / GENOME, with_genome)
@@ -79,8 +79,7 @@ class NetworkResult:
 
         `moment` says when it was kept, `run_frames` and `run_iteration`, and what else the file should say.
         """
-        facts = self._facts(identity)
-        facts = {**(self._with_genome(facts) if self.origin else facts), **moment}
+        facts = {**self._with_genome(self._facts(identity)), **moment}
         write_checkpoint(path, self._checkpoint(identity), facts=facts)
 
     def _checkpoint(self, identity: Identity) -> Checkpoint:
@@ -104,9 +103,9 @@ class NetworkResult:
             "frames": self.frames,
         }
 
-    def _with_genome(self, facts: Mapping[str, object]) -> dict[str, object]:
-        """Adds the genome, or null if only the checkpoint holds the weights."""
-        return {**facts, "genome": self.origin.to_json() if self.origin and self.is_in_log else None}
+    def _with_genome(self, facts: Mapping[str, object]) -> Mapping[str, object]:
+        """Adds the genome if there is one, or null if only the checkpoint holds the weights."""
+        return facts if self.origin is None else {**facts, "genome": self.origin.to_json() if self.is_in_log else None}
 
 
 @dataclass(frozen=True, kw_only=True)

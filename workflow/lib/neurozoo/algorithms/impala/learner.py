@@ -9,11 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from neurozoo.algorithms.impala.actor import Game
 from neurozoo.algorithms.impala.minibatches import Lesson, minibatches, proximal_of, unrolls
 from neurozoo.algorithms.impala.native_network import NativeActorCritic
 from neurozoo.algorithms.impala.network import ActorCritic
-from neurozoo.algorithms.impala.player import Collector, DeviceRollout, Player, SharedPlayer, make_policy
+from neurozoo.algorithms.impala.player import Collector, DeviceRollout, Game, Player, SharedPlayer, make_policy
 from neurozoo.algorithms.impala.rollouts import Rollout, prefixed, unprefixed
 from neurozoo.algorithms.impala.settings import PLAYERS, ImpalaSettings
 from neurozoo.algorithms.impala.statistics import EpochStatistics

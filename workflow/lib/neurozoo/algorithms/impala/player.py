@@ -4,18 +4,27 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from neurozoo.agents.policies import ACTION_RULES, EpsilonGreedy, Forward, Greedy, Policy
-from neurozoo.algorithms.impala.actor import Actor, Game
-from neurozoo.algorithms.impala.rollouts import Rollout, RolloutBuffer, prefixed, unprefixed
+from neurozoo.agents.policies import ACTION_RULES, EpsilonGreedy, Forward, Greedy, Policy, State
+from neurozoo.algorithms.impala.rollouts import Rollout, RolloutBuffer, clipped_rewards, prefixed, unprefixed
 from neurozoo.algorithms.impala.settings import ImpalaSettings
 from neurozoo.algorithms.learner import LearnerTask
 from neurozoo.compute.mpi import Alone, Ranks
 from neurozoo.networks.keras_networks import MEMORY, KerasLayout
 from neurozoo.randomness import Purpose, generator
+
+
+class Game(NamedTuple):
+    """A whole game that has ended."""
+
+    environment: int  # which played it
+    score: float  # points, unclipped
+    clipped_return: float  # sum of its rewards as the learner clips them
+    steps: int  # decisions
+    last_step: int  # number of its last step in the rollout
 
 
 def make_policy(settings: ImpalaSettings, layout: KerasLayout, forward: Forward, *, in_test: bool = False) -> Policy:
@@ -48,26 +57,68 @@ class Player(RolloutBuffer):
             len(environments), lambda environment, episode: task.seed_of(self._first + environment, episode)
         )
         self._policy = make_policy(settings, task.layout, forward)
-        self._actor = Actor(
-            self._environments,
-            self._policy,
-            ends_with_lives=settings.life_loss == "terminal",
-            reward_clipping=settings.reward_clipping,
-            reward_scale=settings.reward_scale,
-        )
-        self._actor.begin(self.rollout)
+        self._memory: State = self._policy.initial_state(self.count)  # what the network remembers
+        self._scores, self._clipped_returns = np.zeros(self.count), np.zeros(self.count)
+        self._lengths = np.zeros(self.count, np.int64)
+        self.rollout.see(0, self._environments.stacks)
+        self.rollout.is_first[0] = True
 
     def play_step(self) -> list[Game]:
-        """Makes a decision in each environment; returns the games that have ended."""
-        s = self._settings
-        address = (self.rollouts, self.step, *([self._first] if self._first else []))
+        """Makes a decision in each environment, writes it and the next inputs; returns the games that have ended."""
+        s, rollout, step = self._settings, self.rollout, self.step
+        address = (self.rollouts, step, *([self._first] if self._first else []))
         if isinstance(self._policy, EpsilonGreedy):
-            steps = (self.rollouts * s.unroll_length + self.step) * s.num_envs * s.learners  # of the whole run
+            steps = (self.rollouts * s.unroll_length + step) * s.num_envs * s.learners  # of the whole run
             self._policy.epsilon = s.epsilon(steps)
-        games = self._actor.play(self.rollout, self.step, generator(self._entropy, Purpose.EXPLORATION, *address))
+        if step == 0:
+            rollout.state = self._memory
+        rng = generator(self._entropy, Purpose.EXPLORATION, *address)
+        actions, outputs, self._memory = self._policy.step(rollout.inputs(step), self._memory, rng)
+        assert outputs is not None  # the network is always asked
+        assert outputs.baseline is not None  # networks for IMPALA have one
+        self._environments.send(actions)
+        result = self._environments.receive()
+        is_over = is_last = result.is_over | result.is_cut
+        is_stopped = result.is_cut
+        if s.life_loss == "terminal":
+            is_last, is_stopped = is_over | result.is_life_lost, result.is_cut & ~result.is_life_lost
+        rollout.actions[step], rollout.logits[step] = actions, outputs.preferences
+        rollout.values[step] = outputs.baseline
+        rollout.rewards[step], rollout.is_last[step] = result.rewards, is_last
+        rollout.after_limit[step] = 0.0
+        if self._environments.limits_only_stop and is_stopped.any():
+            # As if the episode went on; below, the next one takes this place.
+            rollout.see(step + 1, self._environments.stacks)
+            rollout.previous_actions[step + 1], rollout.previous_rewards[step + 1] = actions, result.rewards
+            rollout.is_first[step + 1] = False
+            rollout.after_limit[step] = np.where(is_stopped, self._baseline_at(step + 1), 0.0)
+        rollout.previous_actions[step + 1] = np.where(is_last, 0, actions)
+        rollout.previous_rewards[step + 1] = np.where(is_last, 0, result.rewards)
+        rollout.is_first[step + 1] = is_last
+        games = self._count(result.rewards, is_over)
+        if games:
+            self._environments.start_episodes(is_over)
+        rollout.see(step + 1, self._environments.stacks)
         self.step += 1
         if self.is_rollout_over and s.has_minibatches:
-            self._actor.look_ahead(self.rollout)
+            rollout.bootstrap[:] = self._baseline_at(self.step)
+        return games
+
+    def _baseline_at(self, step: int) -> np.ndarray:
+        """Asks about a step that will be played, or not; the memory stays as it is."""
+        baseline = self._policy.ask(self.rollout.inputs(step), self._memory)[0].baseline
+        assert baseline is not None  # networks for IMPALA have one
+        return baseline
+
+    def _count(self, rewards: np.ndarray, is_over: np.ndarray) -> list[Game]:
+        s = self._settings
+        self._scores += rewards
+        self._clipped_returns += clipped_rewards(rewards, s.reward_clipping, np, scale=s.reward_scale)
+        self._lengths += 1
+        ended = np.flatnonzero(is_over)
+        columns = (self._scores[ended].tolist(), self._clipped_returns[ended].tolist(), self._lengths[ended].tolist())
+        games = [Game(*game, self.step) for game in zip(ended.tolist(), *columns, strict=True)]
+        self._scores[ended] = self._clipped_returns[ended] = self._lengths[ended] = 0
         return games
 
     def play_rollout(self) -> list[Game]:
@@ -83,19 +134,23 @@ class Player(RolloutBuffer):
 
     def get_state(self) -> dict:
         """Returns what continuing depends on, except what `get_arrays` returns, as plain JSON."""
-        own = {"actor": self._actor.get_state(), "environments": self._environments.get_state()}
-        return super().get_state() | own
+        games = {"scores": self._scores, "clipped_returns": self._clipped_returns, "lengths": self._lengths}
+        own = {name: array.tolist() for name, array in games.items()}
+        return super().get_state() | {"actor": own, "environments": self._environments.get_state()}
 
     def get_arrays(self) -> dict[str, np.ndarray]:
         """Returns the arrays of the state."""
-        own = prefixed("actor", self._actor.get_arrays())
+        own = prefixed("actor", dict(zip(MEMORY, self._memory, strict=False)))
         return super().get_arrays() | own | prefixed("environments", self._environments.get_arrays())
 
     def set_state(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
         """Continues from what `get_state` and `get_arrays` returned."""
         super().set_state(state, arrays)
         self._environments.set_state(state["environments"], unprefixed("environments", arrays))
-        self._actor.set_state(state["actor"], unprefixed("actor", arrays))
+        own = state["actor"]
+        self._scores[:], self._clipped_returns[:] = own["scores"], own["clipped_returns"]
+        self._lengths[:] = own["lengths"]
+        self._memory = tuple(arrays[f"actor-{name}"] for name, _ in zip(MEMORY, self._memory, strict=False))
 
 
 class Collector(RolloutBuffer):

@@ -1,17 +1,19 @@
-"""What the actor writes belongs together: section 20 of the specification, 2 and 3."""
+"""What a player writes belongs together: section 20 of the specification, 2 and 3."""
 
 import itertools
+from copy import deepcopy
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from neurozoo.agents.policies import NetworkOutputs, Sampled
-from neurozoo.algorithms.impala.actor import Actor, Game
+from neurozoo.agents.policies import NetworkOutputs
 from neurozoo.algorithms.impala.minibatches import minibatches
 from neurozoo.algorithms.impala.objectives import vtrace_losses
+from neurozoo.algorithms.impala.player import Game, Player
 from neurozoo.algorithms.impala.presets import PRESETS
 from neurozoo.algorithms.impala.rollouts import Rollout
-from toys import Counting, Toy, batch_of
+from toys import Counting, Toy, batch_of, task
 
 TIME = 4
 
@@ -23,7 +25,7 @@ class Recurrent:
         self.asked = []
 
     def __call__(self, inputs, state):
-        self.asked.append((inputs, state))
+        self.asked.append((deepcopy(inputs), state))
         batch = len(inputs.observation)
         logits = np.zeros((batch, Counting.num_actions), np.float32)
         logits[:, 0] = inputs.observation[:, 0, 0, 0]
@@ -31,29 +33,23 @@ class Recurrent:
         return NetworkOutputs(logits, baseline=10.0 * logits[:, 0]), (state[0] + 1,)
 
 
-def seeds(environment, episode):
-    return environment
+SETTINGS = replace(PRESETS["impala_paper"], num_envs=3, batch_size=1, unroll_length=TIME)
 
 
-@pytest.fixture(params=[True, False], ids=["lives", "games"])
+def player_of(network, settings=SETTINGS, *, environments=Counting, state_shapes=((1,),)):
+    layout = SimpleNamespace(observation_shape=(2, 2, 1), num_actions=4, state_shapes=state_shapes)
+    return Player(task(settings, layout, environments), network, range(settings.num_envs))
+
+
+@pytest.fixture(params=["terminal", "ignore"])
 def played(request):
     """Three rollouts of three environments, and what the network was asked."""
-    network = Recurrent()
-    environments = Counting(3, seeds)
-    policy = Sampled(network, state_shapes=((1,),))
-    actor = Actor(environments, policy, ends_with_lives=request.param, reward_clipping="abs_one")
-    rollouts = [
-        Rollout(length=TIME, num_envs=3, observation_shape=(2, 2, 1), num_actions=4, state_shapes=((1,),))
-        for _ in range(3)
-    ]
-    actor.begin(rollouts[0])
-    games = []
-    for number, rollout in enumerate(rollouts):
-        if number:
-            rollout.begin_after(rollouts[number - 1])
-        for step in range(TIME):
-            games += actor.play(rollout, step, np.random.default_rng(step))
-    return request.param, rollouts, games, network
+    network, rollouts, games = Recurrent(), [], []
+    player = player_of(network, replace(SETTINGS, life_loss=request.param))
+    for number in range(3):
+        games += player.play_rollout()
+        rollouts.append(deepcopy(player.next_rollout(number)))
+    return request.param == "terminal", rollouts, games, network
 
 
 def seen(rollouts, name):
@@ -128,19 +124,15 @@ def test_games_are_whole_whatever_ends_an_episode(played):
 
 def test_the_baseline_is_written_and_looks_one_step_ahead():
     network = Recurrent()
-    actor = Actor(Counting(3, seeds), Sampled(network, state_shapes=((1,),)), ends_with_lives=False)
-    rollout = Rollout(length=3, num_envs=3, observation_shape=(2, 2, 1), num_actions=4, state_shapes=((1,),))
-    actor.begin(rollout)
-    for step in range(3):
-        actor.play(rollout, step, np.random.default_rng(step))
-    before = actor.state[0].copy()
-    actor.look_ahead(rollout)
+    player = player_of(network, replace(SETTINGS, objective="ppo", unroll_length=3, life_loss="ignore"))
+    player.play_rollout()
+    rollout = deepcopy(player.next_rollout(0))
     said = np.where(rollout.observations[..., 0, 0, 0] % 4 == 0, 500, 0) + rollout.observations[..., 0, 0, 0]
     np.testing.assert_array_equal(rollout.values, 10 * said[:3])
     np.testing.assert_array_equal(rollout.bootstrap, 10 * said[3])
-    np.testing.assert_array_equal(actor.state[0], before)
-    _, memory = network.asked[-1]
-    assert memory[0][:, 0].tolist() == [0, 3, 3]  # environment 0 begins an episode
+    player.play_step()
+    for _, memory in network.asked[-2:]:  # looking ahead leaves the memory as it is
+        assert memory[0][:, 0].tolist() == [0, 3, 3]  # environment 0 begins an episode
 
 
 def test_screens_are_stacked_as_channels():
@@ -177,16 +169,21 @@ def test_a_limit_of_steps_does_not_take_away_what_would_have_followed(objective,
         assert (inputs.is_first == (inputs.observation[:, 0, 0, 0] == 0)).all()
         return NetworkOutputs(np.zeros((batch, 4), np.float32), baseline=np.full(batch, 10.0, np.float32)), state
 
-    environments = Endless(2, seeds)
-    environments.limits_only_stop = limits_only_stop
-    actor = Actor(environments, Sampled(knows), ends_with_lives=True)
-    rollout = Rollout(length=TIME, num_envs=2, observation_shape=(2, 2, 1), num_actions=4)
-    actor.begin(rollout)
-    for step in range(TIME):
-        actor.play(rollout, step, np.random.default_rng(step))
-    actor.look_ahead(rollout)
+    class Limited(Endless):
+        pass
+
+    Limited.limits_only_stop = limits_only_stop
+    settings = replace(
+        PRESETS["ppo" if objective == "ppo" else "impala_paper"],
+        discount=0.9,
+        num_envs=2,
+        batch_size=2,
+        unroll_length=TIME,
+    )
+    player = player_of(knows, settings, environments=Limited, state_shapes=())
+    player.play_rollout()
+    rollout = player.rollout
     np.testing.assert_array_equal(rollout.is_last[:, 0], [False, False, True, False])
-    settings = replace(PRESETS["ppo" if objective == "ppo" else "impala_paper"], discount=0.9, num_envs=2, batch_size=2)
     if objective == "ppo":
         (batch,) = minibatches(rollout, replace(settings, epochs=1), np.random.default_rng(0)).batches()
         error = np.abs(batch["advantages"]).max()
