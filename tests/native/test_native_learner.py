@@ -145,30 +145,6 @@ def test_the_batch_of_a_prediction_does_not_matter(core):
         np.testing.assert_array_equal(network.values(stacks[:count]), together[:count])
 
 
-@pytest.mark.long(seconds=30)
-def test_after_a_thousand_updates_it_is_as_close_to_keras_as_keras_in_shards(core):
-    layers = (
-        Layer("conv1", "conv", 16, kernel=4, stride=2, padding="valid"),
-        Layer("conv2", "conv", 32, kernel=3, stride=2, padding="valid"),
-        Layer("fc", "dense", 64),
-        OUT,
-    )
-    layout = Network("drawn", (), layers).layout(4, (20, 20, 4))
-    settings = dataclasses.replace(SETTINGS, batch_size=16, learning_rate=5e-5)
-    keras, own = pair_of(core, layout, settings)
-    in_shards = QNetwork(layout, dataclasses.replace(settings, shards=2), random=np.random.default_rng(7))
-    before = keras.theta()
-    for number in range(1_000):
-        sample = sample_of(settings, (20, 20), 4, seed=number % 50)
-        for network in (keras, own, in_shards):
-            network.update(sample)
-            if number % 100 == 99:
-                network.update_target()
-    drift = np.linalg.norm(in_shards.theta() - keras.theta())
-    assert 0 < np.linalg.norm(own.theta() - keras.theta()) < 3 * drift
-    assert drift < 0.05 * np.linalg.norm(keras.theta() - before)
-
-
 def test_networks_with_other_layers_go_to_keras():
     lacking = {name for name, network in NETWORKS.items() if not learns_natively(network)}
     assert {"dense_tanh", "mujoco", "cshenton", "virtual_bn", "recurrent_large"} <= lacking

@@ -36,17 +36,12 @@ def test_a_limit_grows_when_more_than_its_share_reached_it(setting, shares, limi
     "setting",
     [
         "5000",
-        "env-default",
-        "adaptive",
-        "adaptive:",
-        "adaptive:1000",
         "adaptive:1000,0.5",
         "adaptive:0,0.5,2",
         "adaptive:1000,1.5,2",
         "adaptive:1000,0.5,0.5",
         "adaptive:1000,0.5,2,500",  # a cap below the start
         "adaptive:1000,0.5,2,5000,1",
-        "adaptive:inf,0.5,2",
         "adaptive:nan,0.5,2",
         "adaptive:1000,0.5,inf",
         "adaptive:1000,0.5,2,nan",

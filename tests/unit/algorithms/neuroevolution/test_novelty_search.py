@@ -329,16 +329,6 @@ def test_the_result_is_the_agent_with_the_best_mean_of_rollouts_and_keeps_its_te
     )  # the first episodes, then 4 and 2 in each of three generations
 
 
-@pytest.mark.parametrize("kind", ["nsr_es", "nsra_es"])
-def test_a_quadratic_bowl_is_climbed(kind):
-    goal = np.array([3, -2, 1, 0, -1], np.float32)
-    search = algorithm(kind, population_size=40, mutation_power=0.1, stepsize=0.1, frames=10**9)
-    scores = [generation(search, by(lambda weights: -((weights - goal) ** 2).sum()))["score"] for _ in range(150)]
-    assert max(scores) == search.best.validation_score
-    assert search.best.validation_score > np.mean(scores[:4]) / 4  # a quarter of the way is left at most
-    assert scores[0] < -1
-
-
 def test_novelty_alone_leads_away_from_where_one_has_been():
     search = algorithm(population_size=40, mutation_power=0.1, stepsize=0.1, num_neighbours=5)
     start = np.abs(np.array(thetas(search))[:, :2]).max()

@@ -113,17 +113,6 @@ def test_the_statistics_of_the_predictor_move_as_far_as_with_two_updates():
         np.testing.assert_allclose(np.asarray(fast), np.asarray(expected), rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.long(seconds=8)
-def test_it_can_learn_64_levels_by_heart():
-    levels, targets, occupancy = data(64)
-    network = surrogate(channels=16, occupancy_channels=8, residual_blocks=1, learning_rate=0.003)
-    losses = [main for main, _ in learn(network, (levels, targets, occupancy), 300)]
-    assert losses[-1] < 0.02 * losses[0]
-    error = np.abs(network.predict(levels)[0] - targets).mean(axis=0)
-    assert error[1] < 8  # walls, which lie between 40 and 90
-    assert error[2] < 8  # uniform up to 60: 15 without learning
-
-
 # ---- options beyond the paper
 
 
