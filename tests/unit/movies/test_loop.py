@@ -66,5 +66,5 @@ def test_a_movie_of_the_first_steps_has_a_loop_of_these(rollout_file, tmp_path):
 
 def test_a_movie_that_cannot_be_read_is_named(rollout_file, tmp_path):
     (tmp_path / "x.mp4").write_bytes(b"no movie")
-    with pytest.raises(NeurozooError, match=r"x\.mp4 could not be made into a loop"):
+    with pytest.raises(NeurozooError, match=r"x\.mp4 cannot be decoded \(.*\)\. Delete it and make it again"):
         make_loop(tmp_path / "x.mp4", rollout_file("small"), tmp_path / "loop.webp")

@@ -6,28 +6,44 @@ whole rollout and do not flicker; labels come from the frozen model and stand ab
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, Protocol, Unpack
+
+import numpy as np
 
 from neurozoo.agents.frozen import FrozenModel, LayerRecord, open_frozen, use_one_thread
 from neurozoo.errors import unknown_name
-from neurozoo.movies.activations import WatchedRollout
-from neurozoo.movies.layer_picture import LayerPicture
-from neurozoo.movies.panels import Canvas
+from neurozoo.movies.activations import WatchedRollout, WatchedStep
+from neurozoo.movies.lettering import write_fitting
+from neurozoo.movies.panels import LABEL_RISE, Canvas, frame_output, layer_panel
 from neurozoo.movies.scene import ROWS, Scene
+from neurozoo.movies.screens import ScreenView, enlarged, even, zoom_of
 from neurozoo.movies.themes import ThemeName
-from neurozoo.movies.video import video_written_whole
+from neurozoo.movies.video import Filming, video_written_whole
 from neurozoo.rollouts.progress import Progress
-from neurozoo.rollouts.rollout_files import open_rollout
+from neurozoo.rollouts.rollout_files import RolloutFile, open_rollout, recognise
+
+GAP = 30  # pixels around the game and the panel of a one-layer movie
+TOP = 40  # pixels above them, for their labels
 
 
 @dataclass(frozen=True)
 class Movie:
-    """Summary of a rendered movie: one frame per step of the rollout, and the rendering speed."""
+    """Summary of a rendered movie: its frames, and the rendering speed."""
 
     frames: int
     frames_per_second: float
+
+
+class Painter(Protocol):
+    """Draws the frames of a movie; `height` and `width` are even, as the video format requires."""
+
+    height: int
+    width: int
+
+    def compose(self, moment: Any, /) -> np.ndarray:
+        """Draws one frame, which the next call overwrites."""
 
 
 def render_activation_movie(
@@ -39,9 +55,7 @@ def render_activation_movie(
     theme: ThemeName = "dark",
     rows: int = ROWS[0],
     fps: int = 60,
-    max_steps: int = 0,
-    log: str | os.PathLike | None = None,
-    terminal: str = "bar",
+    **filming: Unpack[Filming],
 ) -> Movie:
     """Draws a frame per step of a rollout: the screen, the observation, all layers and the chosen action.
 
@@ -53,24 +67,20 @@ def render_activation_movie(
         theme: Colours of a wide movie: `dark` or `light`.
         rows: Height of a wide movie in pixels: 720 or 1080.
         fps: Frames per second.
-        max_steps: Shows only the first steps; 0 for all.
-        log: See `Progress`, and so `terminal`.
-        terminal: See `Progress`.
+        **filming: See `Filming`.
 
     Raises:
         NeurozooError: A file is missing, damaged or belongs to another model, ffmpeg failed, or the disk is full.
     """
-    frozen = open_frozen(frozen_folder)
+    frozen, is_wide = open_frozen(frozen_folder), layout == "wide"
 
-    def lay_out(watched: WatchedRollout) -> Scene | Canvas:
-        if layout == "wide":
-            return Scene(frozen, watched, theme=theme, rows=rows)
-        return Canvas(frozen, screen_shape=watched.rollout.screen_shape, steps=watched.rollout.steps)
+    def prepare(played: RolloutFile) -> tuple[Painter, Callable[[Progress], Iterator[WatchedStep]]]:
+        watched = WatchedRollout(frozen, played, layers=frozen.layers, is_centred=is_wide)
+        if is_wide:
+            return Scene(frozen, watched, theme=theme, rows=rows), watched.each_step
+        return Canvas(frozen, screen_shape=played.screen_shape, steps=played.steps), watched.each_step
 
-    return _rendered(
-        frozen, rollout, output, frozen.layers, lay_out,
-        fps=fps, max_steps=max_steps, log=log, terminal=terminal, is_wide=layout == "wide",
-    )  # fmt: skip
+    return film_rollout(frozen, rollout, output, prepare, fps=fps, passes=2, is_packed=is_wide, **filming)
 
 
 def render_layer_movie(
@@ -79,11 +89,9 @@ def render_layer_movie(
     output: str | os.PathLike,
     *,
     layer: str,
-    fps: int = 60,
-    max_steps: int = 0,
     overlay: bool = True,
-    log: str | os.PathLike | None = None,
-    terminal: str = "bar",
+    fps: int = 60,
+    **filming: Unpack[Filming],
 ) -> Movie:
     """Draws a frame per step of a rollout: the screen and one layer beside it, equally enlarged.
 
@@ -95,36 +103,82 @@ def render_layer_movie(
     if layer not in layers:
         raise unknown_name("layer", layer, layers, owner=frozen.title)
 
-    def lay_out(watched: WatchedRollout) -> LayerPicture:
-        return LayerPicture(frozen, layers[layer], screen_shape=watched.rollout.screen_shape, overlay=overlay)
+    def prepare(played: RolloutFile) -> tuple[Painter, Callable[[Progress], Iterator[WatchedStep]]]:
+        watched = WatchedRollout(frozen, played, layers=[layers[layer]])
+        picture = LayerPicture(frozen, layers[layer], screen_shape=played.screen_shape, overlay=overlay)
+        return picture, watched.each_step
 
-    return _rendered(
-        frozen, rollout, output, [layers[layer]], lay_out, fps=fps, max_steps=max_steps, log=log, terminal=terminal
-    )
+    return film_rollout(frozen, rollout, output, prepare, fps=fps, passes=2, **filming)
 
 
-def _rendered(
+def film_rollout(
     frozen: FrozenModel,
     path: str | os.PathLike,
     output: str | os.PathLike,
-    layers: Sequence[LayerRecord],
-    lay_out: Callable[[WatchedRollout], Scene | Canvas | LayerPicture],
+    prepare: Callable[[RolloutFile], tuple[Painter, Callable[[Progress], Iterator]]],
     *,
     fps: int,
-    max_steps: int,
-    log: str | os.PathLike | None,
-    terminal: str,
-    is_wide: bool = False,
+    passes: int = 1,
+    is_packed: bool = False,
+    max_steps: int = 0,
+    log: str | os.PathLike | None = None,
+    terminal: str = "bar",
 ) -> Movie:
+    """Films a rollout of a model: `prepare` returns who draws, and a function that yields what each frame shows.
+
+    `passes` says how often that function goes through the rollout, and `is_packed` how frames are drawn, see
+    `video_written_whole`; all else is as in `Filming`.
+    """
     use_one_thread()
     with open_rollout(path, frozen, max_steps=max_steps) as rollout:
-        start, steps = time.perf_counter(), rollout.steps
-        watched = WatchedRollout(frozen, rollout, layers=layers, is_centred=is_wide)
-        picture = lay_out(watched)
+        recognise(rollout, frozen)
+        start, frames = time.perf_counter(), 0
+        painter, moments = prepare(rollout)
+        width, height = painter.width, painter.height
         with (
-            Progress(f"movie of {frozen.title}", total=2 * steps, log=log, terminal=terminal) as progress,
-            video_written_whole(output, width=picture.width, height=picture.height, fps=fps, is_packed=is_wide) as show,
+            Progress(f"movie of {frozen.title}", total=passes * rollout.steps, log=log, terminal=terminal) as progress,
+            video_written_whole(output, width=width, height=height, fps=fps, is_packed=is_packed) as show,
         ):
-            for step in watched.each_step(progress):
-                show(picture.compose(step))
-        return Movie(steps, steps / (time.perf_counter() - start))
+            for moment in moments(progress):
+                show(painter.compose(moment))
+                frames += 1
+        return Movie(frames, frames / (time.perf_counter() - start))
+
+
+class LayerPicture:
+    """Draws the frames of a one-layer movie: the game on the left, the layer's activation on the right.
+
+    Source: the side-by-side clips of the Atari Zoo, Such et al. 2018, arXiv:1812.07069.
+    """
+
+    def __init__(
+        self, frozen: FrozenModel, layer: LayerRecord, *, screen_shape: tuple[int, int, int], overlay: bool = True
+    ):
+        self._is_output = layer is frozen.layers[-1]
+        self._panel = layer_panel(layer, is_output=self._is_output, is_continuous=frozen.is_continuous)
+        self._zoom = zoom_of(screen_shape)
+        self._small = np.full((self._panel.height + 2, self._panel.width + 2, 3), 255, np.uint8)
+        self._screen = ScreenView(screen_shape, frozen.actions, overlay=overlay)
+        height, width = (self._zoom * side for side in self._small.shape[:2])
+        left = GAP + self._screen.width + GAP
+        self._view = (slice(TOP, TOP + height), slice(left, left + width))
+        self.width = even(left + width + GAP)
+        self.height = even(TOP + max(self._screen.height, height) + GAP // 2)
+        self._image = np.full((self.height, self.width, 3), 255, np.uint8)
+        game, label = frozen.game.replace("_", " "), self._panel.label.rstrip(":")
+        write_fitting(self._image, game, GAP + self._screen.width // 2, TOP - LABEL_RISE, self._screen.width)
+        write_fitting(self._image, label, left + width // 2, TOP - LABEL_RISE, width + GAP)
+
+    def compose(self, step: WatchedStep) -> np.ndarray:
+        """Draws one frame: uint8, shape (`height`, `width`, 3); overwritten by the next call.
+
+        The `pictures` of the step are the observation, which is not shown, and the layer's activation.
+        """
+        small, action = self._small, step.action
+        small[:] = 255
+        self._panel.draw(small[1:-1, 1:-1], step.pictures[1])
+        if self._is_output and isinstance(action, int):
+            frame_output(small, (1, 1), action)
+        self._image[self._view] = enlarged(small, self._zoom)
+        self._screen.draw(self._image, (TOP, GAP), step.screen, score=step.score, step=step.number + 1, action=action)
+        return self._image

@@ -9,52 +9,33 @@ import numpy as np
 from neurozoo.agents.frozen import FrozenModel, LayerRecord
 from neurozoo.rollouts.progress import Progress
 from neurozoo.rollouts.replayed import ReplayedNetwork
-from neurozoo.rollouts.rollout_files import Action, RolloutFile, recognise
+from neurozoo.rollouts.rollout_files import Action, RolloutFile
 
 
 @dataclass(frozen=True)
 class WatchedStep:
-    """A step of a rollout with its activations.
+    """A step of a rollout with its activations."""
 
-    Attributes:
-        number: Number of the step in the rollout, from 0.
-        pictures: The observation, the activation of each layer, and what the network remembers if that was asked for:
-            uint8, in their own shapes.
-        outputs: The activation of the last layer itself: float32, shape (outputs,).
-        screen: uint8, shape (height, width, 3).
-        score: Points of the episode before the step; with its last step, those of the whole episode.
-        action: Index of the action, or the values of continuous outputs.
-    """
-
-    number: int
+    number: int  # in the rollout, from 0
+    # The observation, the activation of each layer, and what the network remembers if that was asked for: uint8, in
+    # their own shapes.
     pictures: tuple[np.ndarray, ...]
-    outputs: np.ndarray
-    screen: np.ndarray
-    score: float
-    action: Action
+    outputs: np.ndarray  # the activation of the last layer itself: float32, shape (outputs,)
+    screen: np.ndarray  # uint8, shape (height, width, 3)
+    score: float  # points of the episode before the step; with its last step, those of the whole episode
+    action: Action  # its index, or the values of continuous outputs
 
 
 class WatchedRollout:
     """The steps of a rollout with their activations; each pass reads the file anew, so memory does not grow.
 
-    Args:
-        frozen: The model.
-        rollout: A rollout of it, also an attribute.
-        layers: The layers.
-        is_centred: Whether the step's pictures have 0 in the middle of their scale where values have both signs, and
-            end with the memory.
-
-    Attributes:
-        output_limits: Smallest and largest output; known as soon as `each_step` yields.
-
-    Raises:
-        NeurozooError: Another model played the rollout.
+    `is_centred` says whether the steps' pictures have 0 in the middle of their scale where values have both signs, and
+    end with the memory. `output_limits` are the smallest and the largest output, known as soon as `each_step` yields.
     """
 
     def __init__(
         self, frozen: FrozenModel, rollout: RolloutFile, *, layers: Sequence[LayerRecord], is_centred: bool = False
     ):
-        recognise(rollout, frozen)
         self.rollout, self.output_limits = rollout, (0.0, 0.0)
         self._frozen, self._layers, self._is_centred = frozen, layers, is_centred
         # With parameter noise, it shows the network that played.

@@ -58,20 +58,9 @@ def film_generations(
 ) -> GenerationsMovie:
     """Freezes some generations of a run, lets each play one episode from the same start, and films them together.
 
-    Frozen models and rollouts stay in the run's folder, in `generations/N/`.
-
-    Args:
-        run_dir: The run's folder, with `checkpoint.npz`, `genome.json` and `log.jsonl`.
-        output: The `.mp4` to write.
-        core: The native core.
-        noise: The noise table.
-        count: How many generations, see `choose_generations`.
-        every: Takes every n-th generation instead, see `choose_generations`.
-        max_steps: Longer episodes are cut off after this many steps.
-        seed: Decides the start, which all generations share.
-        fps: Frames per second.
-        log: Optional file for a line about each generation.
-        terminal: See `Progress`.
+    The run's folder has `checkpoint.npz`, `genome.json` and `log.jsonl`. Frozen models and rollouts stay in it, in
+    `generations/N/`. `count` and `every` are those of `choose_generations`. Episodes are cut off after `max_steps`; the
+    seed decides their start. `log` gets a line about each generation, and `terminal` is as in `Progress`.
 
     Raises:
         NeurozooError: The run has no genomes of its generations, or freezing, recording or filming fails.

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Unpack
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.movies.lettering import write_centred, write_fitting
 from neurozoo.movies.panels import LABEL_RISE, LABEL_SIZE, NOTE_SIZE
 from neurozoo.movies.screens import ScreenView, even, zoom_of
-from neurozoo.movies.video import video_written_whole
+from neurozoo.movies.video import Filming, video_written_whole
 from neurozoo.rollouts.progress import Progress
 from neurozoo.rollouts.rollout_files import REMEDY, Moment, RolloutFile, open_rollout
 
@@ -41,17 +42,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class GridMovie:
-    """Summary of a grid movie.
+    """Summary of a grid movie."""
 
-    Attributes:
-        scores: Score of each agent at the end of its rollout, by title.
-        frames: Number of frames: the steps of the longest rollout.
-        problems: Why other rollouts are missing or end early.
-    """
-
-    scores: dict[str, float]
-    frames: int
-    problems: tuple[str, ...]
+    scores: dict[str, float]  # of each agent at the end of its rollout, by title
+    frames: int  # the steps of the longest rollout
+    problems: tuple[str, ...]  # why other rollouts are missing or end early
 
 
 def film_grid(
@@ -60,10 +55,8 @@ def film_grid(
     *,
     labels: Mapping[str, str] = NO_LABELS,
     fps: int = 60,
-    max_steps: int = 0,
     overlay: bool = True,
-    log: str | os.PathLike | None = None,
-    terminal: str = "bar",
+    **filming: Unpack[Filming],
 ) -> GridMovie:
     """Films rollouts of one game together: a row per algorithm, network and label, a column per run.
 
@@ -76,10 +69,8 @@ def film_grid(
         output: The `.mp4` to write.
         labels: What else settings are called, by run, such as `impala/pong/small/1`.
         fps: Steps per second.
-        max_steps: Shows only the first steps; 0 for all.
         overlay: Whether to write score, step and action below each screen.
-        log: See `Progress`.
-        terminal: See `Progress`.
+        **filming: See `Filming`.
 
     Raises:
         NeurozooError: No rollout can be shown, there are several games, two rollouts are of the same agent, ffmpeg
@@ -97,10 +88,8 @@ def film_grid(
             f"A grid shows one game, but {' and '.join(list(games.values())[:2])} play two. Make one grid for each "
             "game."
         )
-    return film_together(
-        _placed(agents, labels), output, title=game_title(next(iter(games), "")),
-        fps=fps, max_steps=max_steps, overlay=overlay, log=log, terminal=terminal, problems=problems,
-    )  # fmt: skip
+    entries, title = _placed(agents, labels), game_title(next(iter(games), ""))
+    return film_together(entries, output, title=title, fps=fps, overlay=overlay, problems=problems, **filming)
 
 
 def _placed(agents: Sequence[FrozenModel], labels: Mapping[str, str] = NO_LABELS) -> list[Entry]:

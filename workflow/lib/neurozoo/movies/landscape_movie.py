@@ -4,27 +4,28 @@ Whenever the agent desires something else, or a stone has moved, the movie shows
 then the steps that follow. Heights are drawn by their logarithm, because they fall by half from cell to cell.
 """
 
+import functools
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from PIL import Image, ImageDraw
 
-from neurozoo.agents.frozen import FrozenModel, open_frozen, use_one_thread
+from neurozoo.agents.frozen import FrozenModel, open_frozen
 from neurozoo.environments.game_titles import game_title
 from neurozoo.errors import NeurozooError
-from neurozoo.movies.activation_movie import Movie
+from neurozoo.movies.activation_movie import Movie, film_rollout
 from neurozoo.movies.lettering import write
 from neurozoo.movies.screens import draw_packed
 from neurozoo.movies.themes import THEMES, Colour, ThemeName, colour_table, packed, packed_picture
-from neurozoo.movies.video import video_written_whole
+from neurozoo.movies.video import Filming
 from neurozoo.networks.modular import HIGHEST, landscape_cycles
 from neurozoo.rollouts.progress import Progress
 from neurozoo.rollouts.replayed import ReplayedNetwork
-from neurozoo.rollouts.rollout_files import open_rollout, recognise
+from neurozoo.rollouts.rollout_files import RolloutFile
 from neurozoo.text import number_label
 
 WIDTH, HEIGHT = 1280, 720
@@ -63,48 +64,26 @@ def render_landscape_movie(
     *,
     theme: ThemeName = "dark",
     fps: int = 30,
-    max_steps: int = 0,
-    log: str | os.PathLike | None = None,
-    terminal: str = "bar",
+    **filming: Unpack[Filming],
 ) -> Movie:
     """Draws the landscape of a modular agent, as it spreads and as the agent climbs it, beside the game.
 
-    Args:
-        frozen_folder: The frozen model.
-        rollout: A rollout file of that model.
-        output: The `.mp4` to write.
-        theme: Colours: `dark` or `light`.
-        fps: Frames per second: one for each cycle of a new landscape, and `FRAMES_PER_STEP` for each step.
-        max_steps: Shows only the first steps; 0 for all.
-        log: See `Progress`, and so `terminal`.
-        terminal: See `Progress`.
-
-    Raises:
-        NeurozooError: The agent has no landscape, a file is missing, damaged or belongs to another model, or the movie
-            cannot be written.
+    There is a frame for each cycle of a new landscape, and `FRAMES_PER_STEP` for each step. All else is as in
+    `render_activation_movie`; an agent without a landscape is refused.
     """
-    import time
-
     frozen = open_frozen(frozen_folder)
     if not any(layer.kind == "landscape" for layer in frozen.layers):
         raise NeurozooError(
             f"{frozen.title} has no landscape. Choose a run of a modular agent (docs/river_crossing.md)."
         )
-    use_one_thread()
-    scene, frames, start = _Scene(frozen, theme), 0, time.perf_counter()
-    with (
-        open_rollout(rollout, frozen, max_steps=max_steps) as file,
-        Progress(f"movie of {frozen.title}", total=file.steps, log=log, terminal=terminal) as progress,
-        video_written_whole(output, width=WIDTH, height=HEIGHT, fps=fps, is_packed=True) as show,
-    ):
-        recognise(file, frozen)
-        for moment in _moments(frozen, file, progress):
-            show(scene.compose(moment))
-            frames += 1
-    return Movie(frames, frames / (time.perf_counter() - start))
+
+    def prepare(played: RolloutFile) -> tuple[_Scene, Callable[[Progress], Iterator[_Moment]]]:
+        return _Scene(frozen, theme), functools.partial(_moments, frozen, played)
+
+    return film_rollout(frozen, rollout, output, prepare, fps=fps, is_packed=True, **filming)
 
 
-def _moments(frozen: FrozenModel, file: Any, progress: Progress) -> Iterator[_Moment]:
+def _moments(frozen: FrozenModel, file: RolloutFile, progress: Progress) -> Iterator[_Moment]:
     """Yields what the frames show."""
     (landscape,) = (layer for layer in frozen.layers if layer.kind == "landscape")
     network = ReplayedNetwork(frozen, ["decision"])
@@ -142,19 +121,18 @@ def _kernel(frozen: FrozenModel) -> np.ndarray | None:
 class _Scene:
     """Draws the frames: packed pixels."""
 
+    width, height = WIDTH, HEIGHT
+
     def __init__(self, frozen: FrozenModel, theme: ThemeName):
         self._theme = THEMES[theme]
         self._image = np.full((HEIGHT, WIDTH), packed(self._theme.paper), np.uint32)
         table = colour_table(self._theme.sequential)
         self._ramp: list[Colour] = [(c & 255, c >> 8 & 255, c >> 16 & 255) for c in table.tolist()]
-        x = 24 + write(
-            self._image, game_title(frozen.game), 24, 32, 25, ink=self._theme.ink, paper=self._theme.paper, bold=True
-        )
+        paper, quiet = self._theme.paper, self._theme.quiet
+        x = 24 + write(self._image, game_title(frozen.game), 24, 32, 25, ink=self._theme.ink, paper=paper, bold=True)
         text = f"{frozen.model.replace('_', ' ')}  ·  run {frozen.run}"
-        write(self._image, text, x + 14, 36, 13, ink=self._theme.quiet, paper=self._theme.paper)
-        write(
-            self._image, "Neurozoo", WIDTH - 24, 36, 13, ink=self._theme.quiet, paper=self._theme.paper, align="right"
-        )
+        write(self._image, text, x + 14, 36, 13, ink=quiet, paper=paper)
+        write(self._image, "Neurozoo", WIDTH - 24, 36, 13, ink=quiet, paper=paper, align="right")
 
     def compose(self, moment: _Moment) -> np.ndarray:
         """Draws one frame; overwritten by the next call."""
@@ -181,11 +159,9 @@ class _Scene:
             kind = KINDS[kinds[row, column]] if is_object[row, column] else ""
             if kind in ("water", "trap"):
                 colour = _mixed(colour, _COLOURS[kind], 0.65)
-            _draw_column(draw, x, y, lift=lift, base=_DEPTH, colour=colour, size=(half, quarter))
+            _draw_column(draw, x, y, lift=lift, base=_DEPTH, colour=colour)
             if kind in ("stone", "resource"):
-                _draw_column(
-                    draw, x, y - lift, lift=12, base=0, colour=_COLOURS[kind], size=(0.55 * half, 0.55 * quarter)
-                )
+                _draw_column(draw, x, y - lift, lift=12, base=0, colour=_COLOURS[kind], scale=0.55)
             if (row, column) == agent:
                 across, down = moment.place[1] - column, moment.place[0] - row
                 carries = bool(moment.observation[..., 4].any())
@@ -230,18 +206,10 @@ def _mixed(below: Colour, above: Colour, share: float) -> Colour:
 
 
 def _draw_column(
-    draw: ImageDraw.ImageDraw,
-    x: float,
-    y: float,
-    *,
-    lift: float,
-    base: float,
-    colour: Colour,
-    size: tuple[float, float],
+    draw: ImageDraw.ImageDraw, x: float, y: float, *, lift: float, base: float, colour: Colour, scale: float = 1.0
 ) -> None:
     """Draws a block on a cell whose middle is at (x, y): its top is lifted, its sides reach down to `base`."""
-    (wide, high), bottom = size, y + base
-    top = y - lift
+    wide, high, top, bottom = scale * _TILE[0], scale * _TILE[1], y - lift, y + base
     left, front, right = (x - wide, top), (x, top + high), (x + wide, top)
     draw.polygon([left, front, (x, bottom + high), (x - wide, bottom)], fill=_mixed((0, 0, 0), colour, 0.45))
     draw.polygon([front, right, (x + wide, bottom), (x, bottom + high)], fill=_mixed((0, 0, 0), colour, 0.65))

@@ -30,18 +30,10 @@ def write(
     bold: bool = False,
     align: Literal["left", "middle", "right"] = "left",
 ) -> int:
-    """Writes a line of text, and returns its width in pixels.
+    """Writes a line of text into packed pixels, uint32, shape (height, width), and returns its width in pixels.
 
-    Args:
-        image: Drawn into: packed pixels, uint32, shape (height, width).
-        text: The line.
-        x: Left end, middle or right end, as `align` says.
-        y: The middle of capital letters.
-        size: Points.
-        ink: Colour of the text.
-        paper: Colour of the surface; None for surfaces of several colours, which takes longer.
-        bold: Whether letters are bold.
-        align: What `x` means.
+    `x` is its left end, middle or right end, as `align` says; `y` is the middle of capital letters, and `size` is in
+    points. `paper` is None on surfaces of several colours, which takes longer.
     """
     mask = _line(text, size, bold)
     _height, width = mask.shape

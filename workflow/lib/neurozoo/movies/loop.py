@@ -5,7 +5,6 @@ AVIF, which READMEs and chats do not show everywhere, 1.9 MB as WebP, and 4.2 MB
 """
 
 import os
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import numpy.typing as npt
 
 from neurozoo.errors import NeurozooError
 from neurozoo.files import written_whole
-from neurozoo.movies.video import ffmpeg_path, movie_input
+from neurozoo.movies.video import decode
 from neurozoo.rollouts.rollout_files import RolloutReader
 
 SECONDS, FPS = 10, 15
@@ -60,22 +59,8 @@ def make_loop(movie: str | os.PathLike, rollout: str | os.PathLike, output: str 
 
 
 def _count_pictures(movie: str | os.PathLike) -> int:
-    counted = _run_ffmpeg(movie, "-map", "0:v:0", "-c", "copy", "-f", "framemd5", "-")
+    counted = decode(movie, "-map", "0:v:0", "-c", "copy", "-f", "framemd5", "-")
     return sum(not line.startswith("#") for line in counted.splitlines())
-
-
-def _run_ffmpeg(movie: str | os.PathLike, *options: str) -> str:
-    with movie_input(movie) as source:
-        command = [ffmpeg_path(), "-y", "-loglevel", "error", *source, *options]
-        answer = subprocess.run(command, capture_output=True, text=True, errors="replace")
-    if answer.returncode != 0:
-        raise _unreadable(movie, answer.stderr)
-    return answer.stdout
-
-
-def _unreadable(movie: str | os.PathLike, said: str) -> NeurozooError:
-    last = (said.strip().splitlines() or ["it wrote no message"])[-1].strip()
-    return NeurozooError(f"{movie} could not be made into a loop: ffmpeg said: {last}. Make the movie again.")
 
 
 def gains_of(scores: npt.ArrayLike, starts: npt.ArrayLike, totals: npt.ArrayLike) -> np.ndarray:
@@ -99,7 +84,7 @@ def best_start(gains: np.ndarray, steps: int) -> int:
 
 def _encode(movie: str | os.PathLike, output: Path, *, first: int, steps: int, stride: int, quality: int) -> None:
     chosen = rf"between(n\,{first}\,{first + steps - 1})*not(mod(n-{first}\,{stride}))"
-    _run_ffmpeg(
+    decode(
         movie, "-an", "-vf", f"select={chosen},setpts=N/{FPS}/TB,scale='min({WIDTH},iw)':-2:flags=lanczos",
         "-r", str(FPS), "-c:v", "libwebp_anim", "-loop", "0", "-q:v", str(quality), "-compression_level", "4",
         "-threads", "1", "-fflags", "+bitexact", "-map_metadata", "-1", "-f", "webp", os.fspath(output),

@@ -101,14 +101,10 @@ class OutputCard:
     def draw(
         self, image: np.ndarray, theme: Theme, values: np.ndarray, chosen: int | None, *, limits: tuple[float, float]
     ) -> None:
-        """Draws the card.
+        """Draws the card into packed pixels, uint32, shape (`height`, `width`).
 
-        Args:
-            image: Drawn into: packed pixels, uint32, shape (`height`, `width`).
-            theme: The colours.
-            values: One per action, as `shown_values` returns them.
-            chosen: Index of the chosen action; None where outputs are continuous.
-            limits: Smallest and largest output of the movie.
+        `values` are one per action, as `shown_values` returns them; `chosen` is None where outputs are continuous.
+        `limits` are the smallest and the largest output of the movie.
         """
         low, high = limits
         if self._meaning == "probabilities":

@@ -39,13 +39,9 @@ Box = tuple[int, int, int, int]  # left, top, width and height in pixels
 
 
 def value_grid(shape: tuple[int, int, int], *, columns: int, sides: tuple[int, int], gap: int) -> np.ndarray:
-    """Lays maps, or units as maps of (1, 1, units), side by side, row by row.
+    """Lays maps, (height, width, channels), or units, (1, 1, units), side by side, row by row.
 
-    Args:
-        shape: (height, width, channels) of the activation.
-        columns: Maps per row.
-        sides: Height and width of a map in pixels.
-        gap: Pixels between maps.
+    `sides` are the height and width of a map in pixels, and `gap` the pixels between maps.
 
     Returns:
         int32, shape (height, width): for each pixel, the index into the flattened activation; -1 in gaps.
@@ -72,17 +68,13 @@ def in_colour(grid: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Panel:
-    """A rectangle that shows one activation, with a label above it.
-
-    Attributes:
-        source: int, shape (height, width), or (height, width, 3) for a picture in colour: index into the flattened
-            activation; -1 in gaps.
-        gap: Red, green and blue of the gaps.
-    """
+    """A rectangle that shows one activation, with a label above it."""
 
     label: str
+    # int, shape (height, width), or (height, width, 3) for a picture in colour: index into the flattened activation; -1
+    # in gaps.
     source: np.ndarray
-    gap: tuple[int, int, int]
+    gap: tuple[int, int, int]  # red, green and blue of the gaps
 
     @property
     def height(self) -> int:
@@ -158,21 +150,13 @@ def layer_panel(layer: LayerRecord, *, is_output: bool, is_continuous: bool = Fa
 
 @dataclass(frozen=True)
 class Place:
-    """Position of a panel or the screen on a frame, for pages that link to it or show it alone.
+    """Position of a panel or the screen on a frame, for pages that link to it or show it alone."""
 
-    Attributes:
-        name: `screen`, `observation`, or the layer's name.
-        label: Text above it.
-        box: Its rectangle.
-        view: The same, including the text around it.
-        rows: Rows of equal height, such as rows of maps; pages may lay them side by side.
-    """
-
-    name: str
-    label: str
+    name: str  # `screen`, `observation`, or the layer's name
+    label: str  # text above it
     box: Box
-    view: Box
-    rows: int = 1
+    view: Box  # the same, including the text around it
+    rows: int = 1  # of equal height, such as rows of maps; pages may lay them side by side
 
 
 class Canvas:

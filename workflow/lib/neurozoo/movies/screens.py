@@ -48,16 +48,10 @@ class ScreenView:
         action: Action,
         is_over: bool = False,
     ) -> None:
-        """Draws screen and caption.
+        """Draws screen and caption into an image; this and the screen are uint8, shape (height, width, 3).
 
-        Args:
-            image: Drawn into: uint8, shape (height, width, 3).
-            corner: Row and column of the rectangle's upper left pixel.
-            screen: uint8, (height, width, 3).
-            score: Points of the episode so far.
-            step: Number of the step, from 1.
-            action: Index of the action, or the values of continuous outputs.
-            is_over: Whether the rollout has ended; the screen is darker then.
+        `corner` is the row and column of the rectangle's upper left pixel. Steps count from 1. If the rollout
+        `is_over`, the screen is darker.
         """
         top, left = corner
         bottom, right = top + self.screen_height, left + self.width

@@ -40,22 +40,16 @@ class Form:
 
 @dataclass(frozen=True)
 class Stage:
-    """A layer, or the observation, with a title and a smaller note, before its form is chosen.
+    """A layer, or the observation, with a title and a smaller note, before its form is chosen."""
 
-    Attributes:
-        name: `observation`, or the layer's name.
-        shape: (rows, columns, channels) of its arrays; (1, 1, units) for units.
-        arrays: Indices of its arrays among those of a step (the observation, the layers, the cells of a memory), which
-            lie side by side, and their scales.
-        forms: The ways to draw it.
-    """
-
-    name: str
+    name: str  # `observation`, or the layer's name
     title: str
     note: str
-    shape: tuple[int, int, int]
+    shape: tuple[int, int, int]  # (rows, columns, channels) of its arrays; (1, 1, units) for units
+    # Indices of its arrays among those of a step (the observation, the layers, the cells of a memory), which lie side
+    # by side, and their scales.
     arrays: tuple[tuple[int, Scale], ...]
-    forms: tuple[Form, ...]
+    forms: tuple[Form, ...]  # the ways to draw it
 
     def source(self, form: Form) -> np.ndarray:
         """Says for each pixel which value of an array it shows, see `value_grid`."""

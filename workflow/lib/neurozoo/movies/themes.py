@@ -18,34 +18,21 @@ Colour = tuple[int, int, int]  # red, green and blue, 0 to 255
 
 @dataclass(frozen=True)
 class Theme:
-    """The colours of a movie.
+    """The colours of a movie."""
 
-    Attributes:
-        paper: Background.
-        card: Background of charts and of outputs.
-        line: Thin lines, and the tracks of bars.
-        ink: Text that matters.
-        quiet: Other text.
-        bar: Bars of actions that were not chosen.
-        chosen: Bar of the chosen action, and the score.
-        chosen_card: Background of the chosen action.
-        flow: The ribbons that lead from layer to layer.
-        sequential: Name in Matplotlib of the colour map for activations that are never negative. Perceptually uniform;
-            its lowest colour is close to `paper`, so that silence is empty.
-        diverging: The same for activations of both signs; 0 lies in the middle.
-    """
-
-    paper: Colour
-    card: Colour
-    line: Colour
-    ink: Colour
-    quiet: Colour
-    bar: Colour
-    chosen: Colour
-    chosen_card: Colour
-    flow: Colour
+    paper: Colour  # background
+    card: Colour  # background of charts and of outputs
+    line: Colour  # thin lines, and the tracks of bars
+    ink: Colour  # text that matters
+    quiet: Colour  # other text
+    bar: Colour  # of actions that were not chosen
+    chosen: Colour  # bar of the chosen action, and the score
+    chosen_card: Colour  # background of the chosen action
+    flow: Colour  # ribbons that lead from layer to layer
+    # Name in Matplotlib of the colour map for activations that are never negative. Perceptually uniform; its lowest
+    # colour is close to `paper`, so that silence is empty.
     sequential: str
-    diverging: str
+    diverging: str  # the same for activations of both signs; 0 lies in the middle
 
 
 THEMES: dict[ThemeName, Theme] = {

@@ -5,8 +5,9 @@ import fcntl
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 
@@ -25,6 +26,14 @@ _THREADS = 2  # of the encoder; drawing takes a third of a core besides
 _PIPE_BYTES = 2**20
 POSTER = ".poster.png"  # takes the place of a movie's suffix
 POSTER_AT = 1 / 3  # of the movie's length, because the first frames of a game are empty or fade in
+
+
+class Filming(TypedDict, total=False):
+    """What all movies of rollouts take."""
+
+    max_steps: int  # shows only the first steps; 0 for all
+    log: str | os.PathLike | None  # see `Progress`
+    terminal: str  # see `Progress`
 
 
 @contextlib.contextmanager
@@ -99,11 +108,10 @@ def video_written_whole(
             encoder.wait()
         if status != 0:
             messages.seek(0)
-            lines = messages.read().decode(errors="replace").strip().splitlines() or ["it wrote no message"]
+            said = _last_line(messages.read().decode(errors="replace"))
             raise NeurozooError(
-                f"{path} could not be written: ffmpeg ended with status {status} ({lines[-1].strip()}). An older file "
-                "there is unchanged. Free some disk space, or check ffmpeg with `python -m imageio_ffmpeg`, and start "
-                "again."
+                f"{path} could not be written: ffmpeg ended with status {status} ({said}). An older file there is "
+                "unchanged. Free some disk space, or check ffmpeg with `python -m imageio_ffmpeg`, and start again."
             )
     # The gallery would take it out of the movie otherwise, one after the other for all runs; so it may fail here.
     with contextlib.suppress(NeurozooError):
@@ -127,30 +135,39 @@ def draw_poster(movie: str | os.PathLike, output: str | os.PathLike, *, seconds:
         NeurozooError: The movie cannot be decoded, or ffmpeg is not installed.
     """
     with written_whole(output, is_durable=False) as temporary:
-        command = [ffmpeg_path(), "-y", "-v", "error", "-xerror", "-threads", "1", "-ss", f"{seconds:.3f}"]
-        with movie_input(movie) as source:
-            command += [*source, "-frames:v", "1", "-update", "1", os.fspath(temporary)]  # %d in a name is no number
-            answer = subprocess.run(command, capture_output=True, text=True, errors="replace")
-        if answer.returncode != 0 or not temporary.stat().st_size:
-            said = (answer.stderr.strip().splitlines() or ["ffmpeg said nothing"])[-1]
-            raise NeurozooError(f"{movie} cannot be decoded ({said}). Delete it and make it again.")
+        start = ("-xerror", "-threads", "1", "-ss", f"{seconds:.3f}")
+        # Without -update, a %d in the name would be a number.
+        decode(movie, "-frames:v", "1", "-update", "1", os.fspath(temporary), before=start)
+        if not temporary.stat().st_size:
+            raise _undecodable(movie, "it has no such picture")
 
 
-@contextlib.contextmanager
-def movie_input(movie: str | os.PathLike) -> Iterator[list[str]]:
-    """Opens a movie for ffmpeg, which must neither guess a stranger's format nor open other files or addresses.
+def decode(movie: str | os.PathLike, *options: str, before: Sequence[str] = ()) -> str:
+    """Reads a movie with ffmpeg, which must neither guess a stranger's format nor open other files or addresses.
 
-    Yields:
-        Arguments of ffmpeg that name it as the input.
+    The options `before` are those of the input. Returns what ffmpeg writes to its standard output.
 
     Raises:
-        NeurozooError: The file is missing, or not a file.
+        NeurozooError: The file is missing, or cannot be decoded; the message quotes the last line of ffmpeg.
     """
+    command = [ffmpeg_path(), "-y", "-loglevel", "error", *before, "-f", "mov", "-protocol_whitelist", "file", "-i"]
     try:
         with open_file(movie) as file:
-            yield ["-f", "mov", "-protocol_whitelist", "file", "-i", f"file:{reached(file.fileno())}"]
+            command += [f"file:{reached(file.fileno())}", *options]
+            answer = subprocess.run(command, capture_output=True, text=True, errors="replace")
     except OSError as error:
         raise explained(error, movie) from error
+    if answer.returncode != 0:
+        raise _undecodable(movie, _last_line(answer.stderr))
+    return answer.stdout
+
+
+def _undecodable(movie: str | os.PathLike, why: str) -> NeurozooError:
+    return NeurozooError(f"{movie} cannot be decoded ({why}). Delete it and make it again.")
+
+
+def _last_line(said: str) -> str:
+    return (said.strip().splitlines() or ["ffmpeg wrote no message"])[-1].strip()
 
 
 def ffmpeg_path() -> str:
