@@ -27,10 +27,8 @@ def write_archive_page(
     that agent's file is gone or has changed, there are none, and the page says so. If there are more elites than
     `MOST_LEVELS`, only every second, third ... can be clicked.
 
-    Args:
-        run_dir: Folder of a finished run, with `archive.npz`, `config.yaml` and, if it is there, `corrected.json`.
-        output: The `.html` to write.
-        core: The native core, which platform levels need; None for where the workflow builds it.
+    The folder is that of a finished run, with `archive.npz`, `config.yaml` and, if it is there, `corrected.json`.
+    Platform levels need the native core; None stands for where the workflow builds it.
 
     Raises:
         NeurozooError: A file is missing or damaged.

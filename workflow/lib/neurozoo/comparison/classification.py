@@ -43,21 +43,14 @@ _RECORD_MORE = (
 
 @dataclass(frozen=True)
 class Classification:
-    """How well states can be told apart.
+    """How well states can be told apart."""
 
-    Attributes:
-        accuracy: Mean over classes of the share of their test records that were recognised.
-        interval: Bootstrap interval of the accuracy over test stretches; NaN where a class has only one stretch.
-        chance: Accuracy of guessing: 1 over the number of classes.
-        classes: Names of the classes.
-        confusion: Number of test records by true and predicted class, shape (classes, classes).
-    """
-
-    accuracy: float
+    accuracy: float  # mean over classes of the share of their test records that were recognised
+    # Bootstrap interval of the accuracy over test stretches; NaN where a class has only one stretch.
     interval: tuple[float, float]
-    chance: float
+    chance: float  # accuracy of guessing: 1 over the number of classes
     classes: tuple[str, ...]
-    confusion: np.ndarray
+    confusion: np.ndarray  # number of test records by true and predicted class, shape (classes, classes)
 
 
 def classify_states(

@@ -22,21 +22,15 @@ SEEDS = 2**32  # t-SNE, UMAP and Keras take seeds below this
 
 @dataclass(frozen=True)
 class ComparedRun:
-    """One run in a comparison, with its rollout at `path`, of so many steps.
-
-    Attributes:
-        title: Name of the run, such as `ga/frostbite/large/1`.
-        score: Score of the episode so far, shape (steps,).
-        episode: Number of the episode from 0, shape (steps,).
-        facts: What makes the run comparable, as far as its `config.yaml` says it; see `records.comparability`.
-    """
+    """One run in a comparison, with its rollout at `path`, of so many steps."""
 
     frozen: FrozenModel
-    title: str
+    title: str  # such as `ga/frostbite/large/1`
     path: Path
     steps: int
-    score: np.ndarray
-    episode: np.ndarray
+    score: np.ndarray  # of the episode so far, shape (steps,)
+    episode: np.ndarray  # its number from 0, shape (steps,)
+    # What makes the run comparable, as far as its `config.yaml` says it; see `records.comparability`.
     facts: dict[str, str]
 
     def shape(self, key: str) -> tuple[int, ...]:

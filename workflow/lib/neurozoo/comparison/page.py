@@ -1,15 +1,18 @@
 """The page of an embedding: an interactive plot of its points, in one HTML file that works offline."""
 
+import base64
 import html
 import importlib.resources
+import io
+import itertools
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
+from PIL import Image
 
 from neurozoo.comparison.compared_runs import read_compared_runs
-from neurozoo.comparison.sprites import COLUMNS, ROWS, height_at, make_sheets, widest
 from neurozoo.environments.protocols import STEPS_PER_SECOND
 from neurozoo.errors import NeurozooError, needing
 from neurozoo.files import parse_json, write_text
@@ -20,6 +23,9 @@ _REMEDY = "Make it again: python -m neurozoo compare embed, or the rule embed_st
 _MAX_PICTURE_BYTES = 9_000_000  # with Plotly's 5 MB and the points, the page stays below 15 MB
 _GROWTH = 100  # times that an embedding may be larger than its file; numbers of runs and episodes repeat
 _SAMPLES = 96  # screens from which the size of all pictures is estimated
+COLUMNS, ROWS = 12, 16  # of a sheet of pictures: few enough to decode at once, enough to profit from similar screens
+WIDTHS = (160, 120, 96, 80, 64, 48)  # candidates, in pixels
+_QUALITY = 50  # of WebP, from 0 to 100
 
 
 def write_embedding_page(
@@ -96,6 +102,44 @@ def read_embedding(path: str | os.PathLike) -> tuple[dict, dict[str, np.ndarray]
             f"{path} is not a complete embedding ({type(error).__name__}: {error}). {_REMEDY}"
         ) from error
     return about, arrays
+
+
+def height_at(width: int, screen_shape: tuple[int, ...]) -> int:
+    """Returns the height of a screen's picture of some width, in pixels."""
+    return max(1, round(screen_shape[0] * width / screen_shape[1]))
+
+
+def make_sheets(screens: Iterable[np.ndarray], *, width: int) -> list[str]:
+    """Shrinks screens, uint8 (height, width, 3), to pictures of some width, and arranges them on sheets.
+
+    Returns:
+        Data URLs, `data:image/webp;base64,...`, each of 12 x 16 pictures row by row; the last one may have fewer rows.
+    """
+    sheets: list[str] = []
+    left = iter(screens)
+    while batch := list(itertools.islice(left, COLUMNS * ROWS)):
+        height = height_at(width, batch[0].shape)
+        sheet = Image.new("RGB", (COLUMNS * width, -(-len(batch) // COLUMNS) * height))
+        for place, screen in enumerate(batch):
+            picture = Image.fromarray(screen).resize((width, height), Image.Resampling.BOX)
+            sheet.paste(picture, (place % COLUMNS * width, place // COLUMNS * height))
+        data = io.BytesIO()
+        sheet.save(data, "WEBP", quality=_QUALITY, method=4)
+        sheets.append("data:image/webp;base64," + base64.b64encode(data.getvalue()).decode())
+    return sheets
+
+
+def widest(samples: Sequence[np.ndarray], *, count: int, most_bytes: int) -> int:
+    """Chooses the largest picture width with which `count` screens fit into `most_bytes`; the smallest if none does.
+
+    The `samples` are some of the screens, from all parts of the rollouts; the bytes are those of the data URLs.
+    """
+    for width in WIDTHS[:-1]:
+        if width <= samples[0].shape[1]:
+            size = sum(map(len, make_sheets(samples, width=width)))
+            if size / len(samples) * count <= 0.92 * most_bytes:  # a margin: samples are only an estimate
+                return width
+    return WIDTHS[-1]
 
 
 def _round_axes(plane: np.ndarray) -> list[list[float]]:

@@ -34,13 +34,8 @@ def write_population_page(
 
     A slider goes through the generations, from the first to the last of `generations`, or all. If there are more than
     `most_points` individuals, only every second, third ... is shown. Parents are diamonds, and the agent that was
-    tested at a generation's end is a star. Clicking an individual shows what is known of it.
-
-    Args:
-        run_dir: Folder of a run that kept its populations (`record_population`).
-        output: The `.html` to write.
-        generations: First and last generation; None for all.
-        most_points: Most individuals on the page.
+    tested at a generation's end is a star. Clicking an individual shows what is known of it. The folder is that of a
+    run that kept its populations (`record_population`).
 
     Returns:
         The number of `generations` and of `individuals` on the page, and `every`: how many generations apart they are.
