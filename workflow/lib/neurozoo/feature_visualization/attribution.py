@@ -25,17 +25,11 @@ SHARE = 99.5  # percentile of the absolute contributions that gets the full colo
 
 @dataclass(frozen=True)
 class Attribution:
-    """Contributions of pixels to outputs.
+    """Contributions of pixels to outputs."""
 
-    Attributes:
-        contributions: float32, shape (batch, height, width, channels).
-        outputs: Shape (batch,): the explained output for each observation.
-        baselines: Shape (batch,): the same output for a black observation.
-    """
-
-    contributions: np.ndarray
-    outputs: np.ndarray
-    baselines: np.ndarray
+    contributions: np.ndarray  # float32, shape (batch, height, width, channels)
+    outputs: np.ndarray  # shape (batch,): the explained output for each observation
+    baselines: np.ndarray  # shape (batch,): the same output for a black observation
 
     @property
     def gaps(self) -> np.ndarray:
@@ -47,15 +41,9 @@ class Attribution:
 def integrated_gradients(
     frozen: FrozenModel, observations: np.ndarray, outputs: Sequence[int], *, points: int = 64
 ) -> Attribution:
-    """Attributes outputs, by their indices, to the numbers of observations, pictures or vectors.
+    """Attributes outputs, one index per observation, to the numbers of observations, (batch, height, width, channels).
 
     Gradients are taken at the middles of so many `points` on the straight path from a black observation.
-
-    Args:
-        frozen: The frozen model.
-        observations: float32, shape (batch, height, width, channels).
-        outputs: Index of the output to explain for each observation.
-        points: Number of gradients.
 
     Raises:
         NeurozooError: The network has no such output, or its outputs also depend on earlier actions.

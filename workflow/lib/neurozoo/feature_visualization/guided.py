@@ -62,22 +62,14 @@ def guided_signals(
 
 @dataclass(frozen=True)
 class Excitation:
-    """The observation of a recording that excites a filter, or a unit of a dense layer, most.
-
-    Attributes:
-        value: Its value, before the activation function.
-        step: Step of the recording.
-        position: (row, column) in the layer's map; (0, 0) in a dense layer.
-        observation: The observation at that step, float32, shape (height, width, channels).
-        signal: What in the observation excited the filter, see `guided_signals`.
-    """
+    """The observation of a recording that excites a filter, or a unit of a dense layer, most."""
 
     channel: int
-    value: float
-    step: int
-    position: tuple[int, int]
-    observation: np.ndarray
-    signal: np.ndarray
+    value: float  # before the activation function
+    step: int  # of the recording
+    position: tuple[int, int]  # (row, column) in the layer's map; (0, 0) in a dense layer
+    observation: np.ndarray  # at that step, float32, shape (height, width, channels)
+    signal: np.ndarray  # what in the observation excited the filter, see `guided_signals`
 
 
 def find_excitations(

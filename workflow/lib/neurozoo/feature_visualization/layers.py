@@ -119,13 +119,9 @@ def model_to(
 ) -> "keras.Model":
     """Returns the network up to a layer, with another derivative of its ReLUs if wanted.
 
-    Args:
-        frozen: The frozen model.
-        layer: The last layer of the returned model.
-        stops: `before` the layer's activation function, where silent units still differ; or `behind` it.
-        relu: `plain`; `guided` sends back only positive signals (Springenberg et al. 2015, arXiv:1412.6806); `rescued`
-            also sends signals back through silent units that they would wake, if no other signal gets back (as Lucid
-            does).
+    It stops `before` the layer's activation function, where silent units still differ, or `behind` it. A `guided` ReLU
+    sends back only positive signals (Springenberg et al. 2015, arXiv:1412.6806). A `rescued` one also sends signals
+    back through silent units that they would wake, if no other signal gets back (as Lucid does).
     """
     import keras
 

@@ -25,22 +25,14 @@ WIDTH = 1500  # maximum width of a sheet, in pixels
 
 @dataclass(frozen=True)
 class Patch:
-    """The part of a recorded observation that one unit saw.
+    """The part of a recorded observation that one unit saw."""
 
-    Attributes:
-        step: Step of the recording.
-        position: (row, column) of the unit in its map.
-        corner: (row, column) of the patch's upper left pixel; outside the observation if the patch begins in the
-            padding.
-        value: The unit's value, before its activation function.
-        pixels: float32, shape (height, width, channels); zeros beyond the observation's edge.
-    """
-
-    step: int
-    position: tuple[int, int]
+    step: int  # of the recording
+    position: tuple[int, int]  # (row, column) of the unit in its map
+    # (row, column) of the patch's upper left pixel; outside the observation if the patch begins in the padding.
     corner: tuple[int, int]
-    value: float
-    pixels: np.ndarray
+    value: float  # before the unit's activation function
+    pixels: np.ndarray  # float32, shape (height, width, channels); zeros beyond the observation's edge
 
 
 def distinct_steps(order: np.ndarray, count: int, distance: int) -> list[int]:

@@ -26,17 +26,11 @@ _Window = tuple[int, int, int]  # first and last pixel along an axis, and the st
 
 @dataclass(frozen=True)
 class ReceptiveField:
-    """What the units of a layer see, as (rows, columns) of the observation's pixels.
+    """What the units of a layer see, as (rows, columns) of the observation's pixels."""
 
-    Attributes:
-        size: Height and width of the field.
-        stride: Distance between the fields of neighbouring units.
-        start: Upper left corner of the first unit's field; negative if it begins in the padding.
-    """
-
-    size: tuple[int, int]
-    stride: tuple[int, int]
-    start: tuple[int, int]
+    size: tuple[int, int]  # height and width of the field
+    stride: tuple[int, int]  # distance between the fields of neighbouring units
+    start: tuple[int, int]  # upper left corner of the first unit's field; negative if it begins in the padding
 
     def corner(self, row: int, column: int) -> tuple[int, int]:
         """Returns the upper left pixel of a unit's field, which may lie outside the observation."""

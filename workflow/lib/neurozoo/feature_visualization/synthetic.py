@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 
 from neurozoo.agents.frozen import FrozenModel, LayerRecord, open_frozen, use_one_thread
 from neurozoo.environments.observations import brightest
@@ -44,32 +45,22 @@ WIDTH = 1300  # approximate width of a sheet, in pixels
 class Ascent:
     """Settings for making a synthetic input.
 
-    Attributes:
-        steps: Steps of the optimiser (Adam); 512 in the zoo.
-        learning_rate: Learning rate of the optimiser; None for one that suits the parameterisation.
-        parameterisation: `pixel`, `fourier` or `cppn`, see `neurozoo.feature_visualization.parameterisations`.
-        frames: `all`, or `newest`, which leaves the frames before it black.
-        jitter: Maximum random shift of the picture in each direction, in pixels. Every step draws a new shift, except
-            in the last quarter of the steps: with a stride of 4, the best picture over all shifts is a poor one without
-            a shift.
-        total_variation: Weight of the mean difference between neighbouring pixels.
-        l1: Weight of the mean absolute brightness.
-        l2: Weight of the mean squared brightness.
-        seed: Seed of the start and of the jitter.
-
     Raises:
         NeurozooError: A value is out of range.
     """
 
-    steps: int = 256
-    learning_rate: float | None = None
+    steps: int = 256  # of the optimiser (Adam); 512 in the zoo
+    learning_rate: float | None = None  # None for one that suits the parameterisation
+    # `pixel`, `fourier` or `cppn`, see `neurozoo.feature_visualization.parameterisations`.
     parameterisation: Literal["pixel", "fourier", "cppn"] = "pixel"
-    frames: Literal["all", "newest"] = "all"
+    frames: Literal["all", "newest"] = "all"  # `newest` leaves the frames before it black
+    # Maximum random shift of the picture in each direction, in pixels. Every step draws a new shift, except in the last
+    # quarter of the steps: with a stride of 4, the best picture over all shifts is a poor one without a shift.
     jitter: int = 3
-    total_variation: float = 0.0
-    l1: float = 0.0
-    l2: float = 0.0
-    seed: int = 0
+    total_variation: float = 0.0  # weight of the mean difference between neighbouring pixels
+    l1: float = 0.0  # weight of the mean absolute brightness
+    l2: float = 0.0  # weight of the mean squared brightness
+    seed: int = 0  # of the start and of the jitter
 
     def __post_init__(self):
         for name in ("total_variation", "l1", "l2", "jitter", "seed"):
@@ -81,20 +72,13 @@ class Ascent:
 
 @dataclass(frozen=True)
 class Synthetic:
-    """Synthetic inputs, and how the optimisation went.
+    """Synthetic inputs, and how the optimisation went."""
 
-    Attributes:
-        inputs: float32, shape (batch, height, width, channels), as the network sees them.
-        start: The inputs before the first step.
-        values: Shape (batch,): the objective of `inputs`, without jitter and penalties.
-        start_values: Like `values`, of `start`.
-        course: Shape (steps, batch): the objective of the jittered picture before each step, without penalties.
-    """
-
-    inputs: np.ndarray
-    start: np.ndarray
-    values: np.ndarray
-    start_values: np.ndarray
+    inputs: np.ndarray  # float32, shape (batch, height, width, channels), as the network sees them
+    start: np.ndarray  # the inputs before the first step
+    values: np.ndarray  # shape (batch,): the objective of `inputs`, without jitter and penalties
+    start_values: np.ndarray  # like `values`, of `start`
+    # Shape (steps, batch): the objective of the jittered picture before each step, without penalties.
     course: np.ndarray
 
 
@@ -107,15 +91,10 @@ def synthesise(
     ascent: Ascent | None = None,
     stops: Literal["before", "behind"] = "before",
 ) -> Synthetic:
-    """Maximises an objective for several pictures at once, by gradient ascent from grey noise.
+    """Maximises an objective for `count` pictures at once, by gradient ascent from grey noise.
 
-    Args:
-        frozen: The frozen model.
-        layer: The layer whose values the objective takes.
-        objective: One of `neurozoo.feature_visualization.objectives`, or any function like them.
-        count: Number of pictures; the objective returns one number for each.
-        ascent: Settings; None for the defaults.
-        stops: Whether the objective takes the values `before` the layer's activation function or `behind` it.
+    The objective, one of `neurozoo.feature_visualization.objectives` or any function like them, takes the layer's
+    values `before` its activation function or `behind` it, and returns a number for each picture.
 
     Raises:
         NeurozooError: The agent does not see pictures, or the jitter is as large as they are.
@@ -264,7 +243,9 @@ def draw_synthetic(
         blocks=blocks_within(WIDTH, rows, label=80, least=4),
     )
     if course is not None:
-        _write_course(course, shown, made)
+        steps = np.tile(np.arange(ascent.steps), len(shown))
+        rising = {"channel": np.repeat(shown, ascent.steps), "step": steps, "objective": made.course.T.ravel()}
+        write_csv_table(course, pd.DataFrame(rising))
     return made
 
 
@@ -313,12 +294,3 @@ def _check_position(position: tuple[int, int] | None, record: LayerRecord) -> tu
             f"({row}, {column}). Both count from 0."
         )
     return row, column
-
-
-def _write_course(path: str | os.PathLike, channels: Sequence[int], made: Synthetic) -> None:
-    import pandas as pd
-
-    steps, count = made.course.shape
-    index = {"channel": np.repeat(channels, steps), "step": np.tile(np.arange(steps), count)}
-    table = pd.DataFrame({**index, "objective": made.course.T.ravel()})
-    write_csv_table(path, table)
