@@ -18,21 +18,13 @@ _HEADROOM = 0.06  # share of the height above the highest line and below the low
 
 @dataclass(frozen=True)
 class Series:
-    """Scores of one run, or the median of several.
-
-    Attributes:
-        label: Its name.
-        colour: Index of its colour, from 0.
-        role: `run`, `other` (drawn faintly), `median`, or `level` (a flat, dotted line).
-        frames: Shape (reports,), emulator frames, ascending.
-        scores: Shape (reports,).
-    """
+    """Scores of one run, or the median of several."""
 
     label: str
-    colour: int
-    role: str
-    frames: np.ndarray
-    scores: np.ndarray
+    colour: int  # its index, from 0
+    role: str  # `run`, `other` (drawn faintly), `median`, or `level` (a flat, dotted line)
+    frames: np.ndarray  # shape (reports,), emulator frames, ascending
+    scores: np.ndarray  # shape (reports,)
 
 
 @dataclass(frozen=True)
@@ -46,21 +38,13 @@ class Line:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart of lines.
+    """A chart of lines."""
 
-    Attributes:
-        lines: From the back to the front.
-        x_ticks: Positions from 0 to 100 with their labels, left to right.
-        y_ticks: The same from the bottom to the top.
-        summary: What the chart shows, in words.
-        limits: The scores at its lower and upper edge.
-    """
-
-    lines: tuple[Line, ...]
-    x_ticks: tuple[tuple[float, str], ...]
-    y_ticks: tuple[tuple[float, str], ...]
-    summary: str
-    limits: tuple[float, float]
+    lines: tuple[Line, ...]  # from the back to the front
+    x_ticks: tuple[tuple[float, str], ...]  # positions from 0 to 100 with their labels, left to right
+    y_ticks: tuple[tuple[float, str], ...]  # the same from the bottom to the top
+    summary: str  # what the chart shows, in words
+    limits: tuple[float, float]  # the scores at its lower and upper edge
 
     def values(self) -> dict:
         """Returns the numbers behind the lines, with which a page reads values off the chart.
@@ -88,10 +72,7 @@ def _rounded(values: np.ndarray) -> list[float]:
 def thinned(frames: np.ndarray, scores: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
     """Leaves out reports of a long run that no drawing would show: of neighbours, the lowest and the highest stay.
 
-    Args:
-        frames: Shape (reports,), ascending.
-        scores: Shape (reports,).
-        most: Number of reports to keep at most; the first and the last are among them.
+    Of ascending frames and scores, both of shape (reports,), `most` are kept, with the first and the last.
     """
     if len(frames) <= most:
         return frames, scores
@@ -104,12 +85,10 @@ def thinned(frames: np.ndarray, scores: np.ndarray, most: int) -> tuple[np.ndarr
 
 
 def median_of(runs: Sequence[tuple[np.ndarray, np.ndarray]], *, points: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the median of runs up to the end of the shortest, as the learning curves do.
+    """Returns the median of runs, (frames, scores) of each, up to the end of the shortest, as the learning curves do.
 
-    Args:
-        runs: (frames, scores) of each run, each of shape (reports,).
-        points: Number of frames at regular distances. Those of the runs' reports are added if they are no more, so that
-            the median is exact where somebody reads it.
+    It has `points` frames at regular distances. Those of the runs' reports are added if they are no more, so that the
+    median is exact where somebody reads it.
     """
     grid, _ = common_grid(runs, points)
     if all(len(frames) <= points for frames, _ in runs):
@@ -121,12 +100,9 @@ def median_of(runs: Sequence[tuple[np.ndarray, np.ndarray]], *, points: int) -> 
 
 
 def draw_chart(series: Sequence[Series], *, points: int, summary: str) -> Chart:
-    """Draws scores over frames.
+    """Draws scores over frames, from the back to the front; no series may be empty.
 
-    Args:
-        series: From the back to the front; none may be empty.
-        points: Largest number of points of a line; longer lines are interpolated, and shorter ones drawn as they are.
-        summary: What the chart shows, in words.
+    Lines of more than so many `points` are interpolated. `summary` is what the chart shows, in words.
     """
     last = max(line.frames[-1] for line in series)
     low, high = (pick(pick(line.scores) for line in series) for pick in (min, max))
@@ -161,30 +137,21 @@ def _ticks(low: float, high: float, count: int) -> list[float]:
 
 @dataclass(frozen=True)
 class Strip:
-    """An interval on a line, as scores or as positions from 0 to 100.
+    """An interval on a line, as scores or as positions from 0 to 100."""
 
-    Attributes:
-        low: Lower end of the interval; None if there is no interval.
-        high: Upper end; None if there is no interval.
-        mean: The mean.
-        own: The run that the page is about; None if the strip is about all runs.
-        others: The scores of all runs that the mean is over.
-    """
-
-    low: float | None
+    low: float | None  # end of the interval; None if there is no interval, and so `high`
     high: float | None
     mean: float
-    own: float | None
-    others: tuple[float, ...]
+    own: float | None  # the run that the page is about; None if the strip is about all runs
+    others: tuple[float, ...]  # the scores of all runs that the mean is over
 
 
 def draw_strip(scores: Strip, limits: tuple[float, float]) -> Strip:
     """Places scores between two limits, which all strips of a game share."""
     start, end = limits
-    width = (end - start) or 1.0
 
     def place(value: float) -> float:  # with a margin, so that dots at the ends are not cut off
-        return round(3 + 94 * (value - start) / width, 2)
+        return round(3 + 94 * (value - start) / ((end - start) or 1.0), 2)
 
     low, high, own = (None if value is None else place(value) for value in (scores.low, scores.high, scores.own))
     return Strip(low, high, place(scores.mean), own, tuple(map(place, scores.others)))

@@ -89,14 +89,9 @@ BUNDLED = (".mp4", ".webp", ".png", ".svg", ".pdf", ".html", ".csv", ".tsv", ".j
 
 
 def title_of(name: str, titles: Titles) -> tuple[int, str] | None:
-    """Finds the title of a file.
+    """Returns the position of a file in the order of the page, and its title; None if no pattern matches.
 
-    Args:
-        name: Its path relative to the folder that the titles are about, such as `filters/weights.png`.
-        titles: One of the tables above.
-
-    Returns:
-        Its position in the order of the page, and its title; None if no pattern matches.
+    `name` is its path relative to the folder that the titles are about, such as `filters/weights.png`.
     """
     for place, (pattern, title) in enumerate(titles):
         start, star, end = pattern.partition("*")

@@ -30,108 +30,67 @@ class Picture(File):
 
 @dataclass(frozen=True)
 class MovieFile(File):
-    """A movie to play.
+    """A movie to play."""
 
-    Attributes:
-        tag: Which agent plays: `final` for the run's result.
-        unit: Whether there is one picture per step (`steps`) or per frame (`frames`).
-        video: Its size, frames and speed.
-        panels: Parts to zoom into; empty for movies without panels.
-        poster: One of its pictures: a path relative to the folder of the pages, width and height.
-        screen: The same with only the game's screen.
-        loop: Path of a picture that repeats ten seconds of it, relative to the results folder; empty if there is none.
-    """
-
-    tag: str
-    unit: str
-    video: VideoFacts
-    panels: tuple[Place, ...]
-    poster: tuple[str, int, int]
-    screen: tuple[str, int, int]
+    tag: str  # which agent plays: `final` for the run's result
+    unit: str  # whether there is one picture per step (`steps`) or per frame (`frames`)
+    video: VideoFacts  # its size, frames and speed
+    panels: tuple[Place, ...]  # parts to zoom into; empty for movies without panels
+    poster: tuple[str, int, int]  # one of its pictures: a path relative to the folder of the pages, width and height
+    screen: tuple[str, int, int]  # the same with only the game's screen
+    # Path of a picture that repeats ten seconds of it, relative to the results folder; empty if there is none.
     loop: str = ""
 
 
 @dataclass(frozen=True)
 class Score:
-    """A mean score with its interval.
+    """A mean score with its interval."""
 
-    Attributes:
-        mean: Over episodes, or over the scores of runs.
-        low: Lower end of the bootstrap interval; None if there is nothing to resample.
-        high: Upper end; None if there is nothing to resample.
-        count: Number of episodes or runs; None if unknown.
-        source: `test` for the last test of the training, `evaluation` for `evaluation.json`, `runs` for the last tests
-            of several runs.
-        is_one_game: Whether all episodes are the same game, so that there is no interval.
-    """
-
-    mean: float
-    low: float | None
+    mean: float  # over episodes, or over the scores of runs
+    low: float | None  # end of the bootstrap interval; None if there is nothing to resample, and so `high`
     high: float | None
-    count: int | None
+    count: int | None  # number of episodes or runs; None if unknown
+    # `test` for the last test of the training, `evaluation` for `evaluation.json`, `runs` for the last tests of several
+    # runs.
     source: str
-    is_one_game: bool = False
+    is_one_game: bool = False  # whether all episodes are the same game, so that there is no interval
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run.
+    """One run."""
 
-    Attributes:
-        algo: Algorithm such as `ga`.
-        game: Game id such as `frostbite`.
-        model: Network such as `small`.
-        run: Number of the run.
-        is_finished: Whether the training has ended.
-        ended: How the training of an unfinished run ended: `failed`, `stopped` by a signal or `slice`; empty if it goes
-            on or nothing says it.
-        protocol: Name of the evaluation protocol; empty if unknown.
-        frames: Emulator frames so far, or what else `unit` says.
-        score: Score of the run's result: from `evaluation.json`, or else `test_score`; None if there is neither.
-        test_score: Score of the last test of the training; None before the first.
-        over_runs: Mean `final_test` of all runs of the same kind; None if there is none.
-        unit: What `frames` counts: `frames`, or `evaluations` of levels.
-        curve: Frames and scores of the reports; of a long run, of those that matter to a drawing.
-        course: The same of all reports, or at 10,000 frames of a longer run: what medians are made of. `manifest.json`
-            lacks it.
-        reports: Number of all reports with a score.
-        curve_is_test: Whether these are test scores; runs whose tests make no curve show their own scores.
-        settings: Content of `config.yaml`.
-        facts: What makes the run comparable, by the names of columns; see `records.comparability`.
-        settings_hash: Hash of the settings, or `unknown`.
-        variant: Name of the settings, where other runs of this algorithm and network have other settings.
-        played: How episodes are played: the protocol, and what tells it from others of the same name.
-        movies: Movies of the result, and after them those of other tags.
-        pictures: Figures and filters.
-        files: Everything else.
-        problem: What is wrong with its files, in a sentence; empty if nothing is.
-    """
-
-    algo: str
-    game: str
-    model: str
+    algo: str  # such as `ga`
+    game: str  # such as `frostbite`
+    model: str  # such as `small`
     run: int
     is_finished: bool
+    # How the training of an unfinished run ended: `failed`, `stopped` by a signal or `slice`; empty if it goes on or
+    # nothing says it.
     ended: str = ""
-    protocol: str = ""
-    frames: int = 0
-    unit: str = "frames"
+    protocol: str = ""  # name of the evaluation protocol; empty if unknown
+    frames: int = 0  # emulator frames so far, or what else `unit` says
+    unit: str = "frames"  # what `frames` counts: `frames`, or `evaluations` of levels
+    # Score of the run's result: from `evaluation.json`, or else `test_score`; None if there is neither.
     score: Score | None = None
-    test_score: Score | None = None
-    over_runs: Score | None = None
+    test_score: Score | None = None  # score of the last test of the training; None before the first
+    over_runs: Score | None = None  # mean `final_test` of all runs of the same kind; None if there is none
+    # Frames and scores of the reports; of a long run, of those that matter to a drawing.
     curve: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
+    # The same of all reports, or at 10,000 frames of a longer run: what medians are made of. `manifest.json` lacks it.
     course: tuple[np.ndarray, np.ndarray] = field(default=(np.empty(0), np.empty(0)), repr=False, compare=False)
-    curve_is_test: bool = False
-    reports: int = 0
-    settings: dict = field(default_factory=dict)
+    curve_is_test: bool = False  # whether these are test scores; runs whose tests make no curve show their own scores
+    reports: int = 0  # all with a score
+    settings: dict = field(default_factory=dict)  # content of `config.yaml`
+    # What makes the run comparable, by the names of columns; see `records.comparability`.
     facts: dict[str, str] = field(default_factory=dict)
     settings_hash: str = UNKNOWN
-    variant: str = ""
-    played: str = UNKNOWN
-    movies: tuple[MovieFile, ...] = ()
-    pictures: tuple[Picture, ...] = ()
-    files: tuple[File, ...] = ()
-    problem: str = ""
+    variant: str = ""  # name of the settings, where other runs of this algorithm and network have other settings
+    played: str = UNKNOWN  # how episodes are played: the protocol, and what tells it from others of the same name
+    movies: tuple[MovieFile, ...] = ()  # movies of the result, and after them those of other tags
+    pictures: tuple[Picture, ...] = ()  # figures and filters
+    files: tuple[File, ...] = ()  # everything else
+    problem: str = ""  # what is wrong with its files, in a sentence; empty if nothing is
 
     @property
     def state(self) -> str:
@@ -189,25 +148,15 @@ class Collection:
 
 @dataclass(frozen=True)
 class Manifest:
-    """Everything that the pages show.
+    """Everything that the pages show."""
 
-    Attributes:
-        title: Name of the results folder.
-        runs: Sorted by game, algorithm, network and number.
-        overall: Files about all games.
-        games: Files about all runs of a game, by the game's name.
-        missing: Damaged files first, then files that are not there yet.
-        confidence: Confidence level of the intervals.
-        made_by: Version and commit of this package.
-    """
-
-    title: str
-    runs: tuple[Run, ...]
-    overall: Collection
-    games: dict[str, Collection]
-    missing: tuple[Missing, ...]
-    confidence: float
-    made_by: dict
+    title: str  # name of the results folder
+    runs: tuple[Run, ...]  # sorted by game, algorithm, network and number
+    overall: Collection  # files about all games
+    games: dict[str, Collection]  # files about all runs of a game, by the game's name
+    missing: tuple[Missing, ...]  # damaged files first, then files that are not there yet
+    confidence: float  # of the intervals
+    made_by: dict  # version and commit of this package
 
     def to_json(self) -> dict:
         """Returns the content of `manifest.json`; None stands for numbers that are not finite."""

@@ -38,11 +38,8 @@ def portable(path: str) -> str:
 class MediaReader:
     """Describes the files of a results folder, and puts damaged ones on the missing list.
 
-    Args:
-        results: The folder with `runs/`.
-        site: The folder of the pages. Pictures from movies are written there.
-        missing: The list to add to.
-        is_passed_on: Whether the pages are a bundle, with `portable` paths.
+    Pictures from movies are written to `site`, the folder of the pages; if these are a bundle and `is_passed_on`, under
+    `portable` paths.
     """
 
     def __init__(self, results: Path, site: Path, missing: MissingList, *, is_passed_on: bool = False):

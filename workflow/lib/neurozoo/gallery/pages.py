@@ -50,7 +50,7 @@ def build_site(
     labels: Mapping[str, str] = NO_LABELS,
     **statistics: Unpack[Resampling],
 ) -> Manifest:
-    """Writes the gallery of a results folder; `index.html` comes last.
+    """Writes the gallery of a results folder; `index.html` comes last. Returns the manifest of what the pages show.
 
     The pages link to the original files in the results folder. They need no server and no network.
 
@@ -60,9 +60,6 @@ def build_site(
         url: Address under which the folder of the pages is on the web, for previews of links; empty if it is unknown.
         labels: As for `read_manifest`.
         **statistics: `replications`, `confidence` and `seed`, see `read_manifest`.
-
-    Returns:
-        The manifest of what the pages show.
 
     Raises:
         NeurozooError: There is no such folder, or `site` is not a folder in it.
@@ -86,16 +83,8 @@ def bundle_site(
     """Writes the gallery with copies of everything it shows, to pass on or to put on a web server.
 
     Networks and recordings are left out because of their size; the pages name them without a link. Files that links
-    bring from outside of the results are left out, too, and listed as missing.
-
-    Args:
-        results: The folder with `runs/`.
-        bundle: A new or empty folder, or a new `.zip`.
-        url: Address under which the bundle will be on the web, for previews of links; empty if it is unknown.
-        **statistics: `replications`, `confidence` and `seed`, see `read_manifest`.
-
-    Returns:
-        The manifest of what the pages show.
+    bring from outside of the results are left out, too, and listed as missing. The `bundle` is a new or empty folder,
+    or a new `.zip`; all else is as in `build_site`.
 
     Raises:
         NeurozooError: There are no results, or the bundle exists already or would be another kind of archive.

@@ -20,17 +20,9 @@ _SOUND, _PICTURE = b"soun", b"vide"
 
 @dataclass(frozen=True)
 class VideoFacts:
-    """Facts from the header of an MP4 file.
+    """Facts from the header of an MP4 file."""
 
-    Attributes:
-        width: Pixels.
-        height: Pixels.
-        frames: Number of pictures.
-        fps: Pictures per second.
-        has_sound: Whether there is a sound track.
-    """
-
-    width: int
+    width: int  # pixels
     height: int
     frames: int
     fps: float
