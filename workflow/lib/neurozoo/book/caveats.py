@@ -22,12 +22,7 @@ class Caveat(NamedTuple):
 
 
 def caveats_of(record: Record, config: Mapping) -> list[Caveat]:
-    """Compares a record with today's configuration and version; empty if there is nothing to say.
-
-    Args:
-        record: The record.
-        config: The configuration, as returned by `check_config`.
-    """
+    """Compares a record with today's version and configuration, of `check_config`; empty if they do not differ."""
     budgets = planned_budgets(config)
     return [
         *_other_runs(record, budgets),
@@ -101,23 +96,14 @@ def _other_settings(record: Record, config: Mapping, budgets: Mapping[str, int])
     return [Caveat("made with other settings", f"Made with other settings than the configuration has now. {told}.")]
 
 
-def differences_of(run: RecordedRun, facts: Mapping[str, str], config: Mapping) -> list[str]:
+def differences_of(run: RecordedRun, then: Mapping[str, str], config: Mapping) -> list[str]:
     """Says in what a run differs from what is planned now, such as `population_size was 100, is now 1000`.
 
-    Imported genomes have no settings, so they do not differ.
-
-    Args:
-        run: The run.
-        facts: What made it comparable.
-        config: The configuration, which plans this run.
+    `then` is what made it comparable. Imported genomes have no settings, so they do not differ.
     """
     if run.algo == IMPORTED:
         return []
     now = planned_facts(config, algo=run.algo, game=run.game, model=run.model, run=run.run)
-    return _differences(facts, now)
-
-
-def _differences(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     has_other_settings = then.get(SETTINGS) != now.get(SETTINGS)
     names = [
         name
@@ -128,11 +114,11 @@ def _differences(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     ]
     if has_other_settings and not any(name.startswith(OF_SETTINGS) for name in names):
         return [f"the hash of the settings was {then.get(SETTINGS, UNKNOWN)}, is now {now.get(SETTINGS)}"]
-    return [_difference(_named(name), then.get(name), now.get(name, "absent")) for name in names]
-
-
-def _difference(name: str, then: str | None, now: str) -> str:
-    return f"{name} is now {now} ({UNKNOWN} then)" if then is None else f"{name} was {then}, is now {now}"
+    words = [(_named(name), then.get(name), now.get(name, "absent")) for name in names]
+    return [
+        f"{name} is now {today} ({UNKNOWN} then)" if old is None else f"{name} was {old}, is now {today}"
+        for name, old, today in words
+    ]
 
 
 def _named(fact: str) -> str:

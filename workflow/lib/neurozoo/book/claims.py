@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
 
-from neurozoo.errors import NeurozooError, unknown_name
+from neurozoo.errors import NeurozooError
 from neurozoo.files.yaml import read_yaml
 from neurozoo.plan.config_sections import Section
 from neurozoo.plan.configuration import check_config
@@ -135,17 +135,6 @@ def _problems(name: str, claim: Claim, project: Path) -> list[str]:
 def _wrong(path: Path, problems: list[str]) -> NeurozooError:
     count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
     return NeurozooError("\n".join([f"{path} has {count}:", *(f"  {line}" for line in problems)]))
-
-
-def check_named(names: list[str], claims: dict[str, Claim]) -> None:
-    """Refuses the name of a claim that the book does not have.
-
-    Raises:
-        NeurozooError: The message suggests the most similar name.
-    """
-    for name in names:
-        if name not in claims:
-            raise unknown_name("claim", name, claims)
 
 
 def read_configuration(path: str | os.PathLike) -> dict:

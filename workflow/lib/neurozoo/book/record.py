@@ -83,10 +83,10 @@ def read_record(folder: str | os.PathLike) -> Record | None:
     except ValidationError as error:
         problem = next(explain(error, json_schema(Record)))
         raise NeurozooError(f"{path} is damaged: {problem} {REMEDY}") from error
-    if unknown := [run.name for run in record.runs if run.facts not in record.facts]:
-        raise NeurozooError(f"{path} is damaged: it has no facts of {', '.join(unknown)}. {REMEDY}")
-    if unknown := [run.name for run in record.runs if run.machine not in (None, *record.machines)]:
-        raise NeurozooError(f"{path} is damaged: it has no machine of {', '.join(unknown)}. {REMEDY}")
+    machines = (None, *record.machines)
+    for run in record.runs:
+        if run.facts not in record.facts or run.machine not in machines:
+            raise NeurozooError(f"{path} is damaged: it lacks the facts or the machine of {run.name}. {REMEDY}")
     for name, digest in record.files.items():
         if Path(name).name != name:
             raise NeurozooError(f"{path} is damaged: {name!r} should be the name of a file beside it. {REMEDY}")

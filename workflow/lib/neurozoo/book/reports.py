@@ -21,10 +21,8 @@ Row = dict[str, str]
 def write_reports(tables: Iterable[str | os.PathLike], output: Path, *, fields: Iterable[str]) -> None:
     """Writes what tables and figures of the book need of some runs; facts are left out, because the record has them.
 
-    Args:
-        tables: The runs' `metrics.csv`.
-        output: The table to write, a row per report; numbers stay as they are written in `tables`.
-        fields: Other columns to keep.
+    The `tables` are the runs' `metrics.csv`, whose numbers stay as they are written; `fields` are other columns to
+    keep.
     """
     wanted = dict.fromkeys((*IDENTITY, *UNITS, *STANDARD, *EPISODES, SECONDS, PROCESSOR_SECONDS, *fields))
     rows = [{name: row[name] for name in wanted if name in row} for path in tables for row in _read(path)]

@@ -41,14 +41,9 @@ _BRACKETS = "[95 %] or (runs)"
 def tables_of_record(
     claim: Claim, record: Record, folder: Path, *, budgets: Mapping[str, int], labels: Mapping[str, str]
 ) -> list[ResultTable]:
-    """Reads the tables of a claim, as far as its record has them.
+    """Reads the tables that a claim shows, as far as its record, in a folder, has them.
 
-    Args:
-        claim: Says which tables are shown.
-        record: The record.
-        folder: Its folder.
-        budgets: The budgets of all runs that are planned now, by name.
-        labels: What the configuration calls runs now, by name.
+    `budgets` and `labels` are those that the configuration plans now, by the names of runs.
 
     Raises:
         NeurozooError: A table is damaged.

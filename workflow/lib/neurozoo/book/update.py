@@ -11,12 +11,12 @@ from pathlib import Path
 from neurozoo.agents.scoring import write_evaluation_table
 from neurozoo.book.caveats import differences_of, planned_budgets
 from neurozoo.book.claim_runs import ClaimRun, digest, find_runs, number
-from neurozoo.book.claims import FOLDER, Claim, check_named, read_claims, read_configuration
+from neurozoo.book.claims import FOLDER, Claim, read_claims, read_configuration
 from neurozoo.book.pages import write_pages
 from neurozoo.book.record import FIGURE, HOURS_FIGURE, RECORD, Record, RecordedRun, read_record
 from neurozoo.book.record_files import LostRunsError, make_files
 from neurozoo.book.reports import REPORTS
-from neurozoo.errors import NeurozooError
+from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.figures.style import number_range
 from neurozoo.files import read_json, sha256_of, write_json, written_whole
 from neurozoo.folders import delete, guard
@@ -55,9 +55,11 @@ def make_book(
     """
     check_workdir(workdir)
     claims = read_claims(project)
-    check_named(list(names), claims)
+    for name in names:
+        if name not in claims:
+            raise unknown_name("claim", name, claims)
+    places = {"project": Path(project), "workdir": Path(workdir)}
     for name in names or claims:
-        places = {"project": Path(project), "workdir": Path(workdir)}
         try:
             update = update_record(name, claims[name], **places, replaces=replaces, draws_again=bool(names))
         except LostRunsError as error:
@@ -105,17 +107,9 @@ def update_record(
     of a claim can come from several nights and several machines. Archives and imported genomes are not in reports: such
     claims need all results at once.
 
-    Args:
-        name: Name of the claim.
-        claim: The claim.
-        project: The project's folder, in which configurations and records are.
-        workdir: The folder in which Snakemake was started, in which results are.
-        replaces: Whether each run counts as it is in the results, also if it has come less far than in the record, and
-            whether the record may lose runs that are no longer planned as they were made.
-        draws_again: Whether tables and figures are made from the record alone where there are no results.
-
-    Returns:
-        What has changed; None if there are no results, and nothing was drawn again.
+    With `replaces`, runs count as they are in the results, also if they have come less far than in the record, and the
+    record may lose runs that are no longer planned as they were made. With `draws_again`, tables and figures are made
+    from the record alone where there are no results; otherwise the function then returns None.
 
     Raises:
         LostRunsError: The record would lose runs, or have runs that have come less far.

@@ -53,17 +53,11 @@ def draw_panels(
     width: float = _SIZE[0],
     height: float = _SIZE[1],
 ) -> None:
-    """Draws a panel for each field, with a line for each phase.
+    """Draws a panel for each field, with a line for each phase. Equal data give equal bytes.
 
-    Args:
-        statistics: A CSV, a log or a run's folder, see `read_statistics`.
-        outputs: The files to write; the suffix is the format. Equal data give equal bytes.
-        fields: Keys of `FIELDS`.
-        cost_as_written: Whether to draw `meancost` as the original does: the mean cost divided by the number of the
-            epoch.
-        title: Title of the figure; None for the path of `statistics`.
-        width: Inches.
-        height: Inches.
+    `statistics` is a CSV, a log or a run's folder, see `read_statistics`; its path is the default `title`. With
+    `cost_as_written`, `meancost` is drawn as by the original: the mean cost divided by the number of the epoch. `width`
+    and `height` are inches.
 
     Raises:
         NeurozooError: A field is unknown, or the file is missing, damaged or without phases.

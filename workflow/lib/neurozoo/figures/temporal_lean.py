@@ -19,11 +19,8 @@ _RESAMPLES = 5_000
 def mean_leans(leans: pd.DataFrame, *, confidence: float, seed: int, replications: int = _RESAMPLES) -> pd.DataFrame:
     """Averages the leans over runs, and over games if a curve has several, with a bootstrap interval over runs.
 
-    Args:
-        leans: Tables of `feature_visualization.lean.temporal_lean` with a column `curve`, the label of the group.
-        confidence: Of the interval, which is stratified by game.
-        seed: Of the bootstrap.
-        replications: Of the bootstrap.
+    `leans` are tables of `feature_visualization.lean.temporal_lean` with a column `curve`, the label of the group. The
+    interval is stratified by game.
 
     Returns:
         Rows with `game` (`ALL_GAMES` for the mean over games), `curve`, `frame`, `frames_back`, `runs`, `lean`, `low`
