@@ -6,7 +6,5 @@ from neurozoo.errors import plain_errors
 from neurozoo.gallery.pages import build_site
 
 with plain_errors(snakemake.log[0]):
-    site = Path(snakemake.output[0]).parent
-    build_site(
-        site.parent, site, url=snakemake.params.url, labels=snakemake.params.labels, **snakemake.params.statistics
-    )
+    results = Path(snakemake.output[0]).parents[1]
+    build_site(results, url=snakemake.params.url, labels=snakemake.params.labels, **snakemake.params.statistics)

@@ -81,6 +81,6 @@ def variants_of(record: Record, *, labels: Mapping[str, str] | None = None) -> d
     return {run.name: name for run, name in zip(record.runs, names, strict=True)}
 
 
-def shortened(brief: Sequence[str], *, most: int = 4) -> list[str]:
-    """Leaves the first entries, and says how many more there are."""
-    return [*brief] if len(brief) <= most else [*brief[: most - 1], f"{len(brief) - most + 1} more on the page"]
+def shortened(brief: Sequence[str]) -> list[str]:
+    """Leaves the first three of more than four entries, and says how many more there are."""
+    return [*brief] if len(brief) <= 4 else [*brief[:3], f"{len(brief) - 3} more on the page"]

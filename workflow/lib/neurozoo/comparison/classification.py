@@ -22,7 +22,7 @@ from PIL import Image
 from neurozoo.agents.frozen import use_one_thread
 from neurozoo.comparison.compared_runs import SEEDS, ComparedRun, algorithms, read_compared_runs, variants
 from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.figures.style import check_formats, figure_theme, save_figure
+from neurozoo.figures.style import figure_theme, save_figure
 from neurozoo.files import write_json
 from neurozoo.files.csv import write_csv_table
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
@@ -93,7 +93,6 @@ def classify_states(
             raise unknown_name(kind, name, allowed)
     if not 0 <= seed < SEEDS:
         raise NeurozooError(f"The seed of a classification should be from 0 to {SEEDS - 1}, but is {seed}.")
-    check_formats(figures)
     runs, left_out = read_compared_runs(places)
     _check_kinds(runs, source)
     names = _class_names(runs, by)

@@ -50,9 +50,8 @@ def plot_performance_profile(
     human score, the figure says so. Equal data give equal bytes.
 
     Raises:
-        NeurozooError: No run has a test score, or a format is unknown.
+        NeurozooError: No run has a test score.
     """
-    style.check_formats(outputs)
     agents = {agent: runs for agent, runs in final_scores(metrics).groupby(AGENT, sort=False) if human_normalised(runs)}
     title = "Performance profile"
     if not agents:
@@ -110,9 +109,8 @@ def plot_aggregates(
     `confidence` is that of the intervals in the table, `scores.csv`. If no game has a human score, the figure says so.
 
     Raises:
-        NeurozooError: The table is missing or has other columns, or a format is unknown.
+        NeurozooError: The table is missing or has other columns.
     """
-    style.check_formats(outputs)
     needs = ("human_normalised_iqm", "human_normalised_mean", "episodes")
     table = _read_rows(scores, needs=needs, names=(VARIANT, PLAYED, SETTINGS))
     title = "Scores over all games"
@@ -158,9 +156,8 @@ def plot_improvement(
     `confidence` is that of the intervals in the table, `comparison.csv`. If there is no pair, the figure says so.
 
     Raises:
-        NeurozooError: The table is missing or has other columns, or a format is unknown.
+        NeurozooError: The table is missing or has other columns.
     """
-    style.check_formats(outputs)
     names = (VARIANT, f"other_{VARIANT}", "left_out")
     pairs = _read_rows(comparison, needs=("probability", "runs", "other_runs", "other_episodes"), names=names)
     title = "Probability of improvement"

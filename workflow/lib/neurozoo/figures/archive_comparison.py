@@ -15,7 +15,7 @@ from neurozoo.algorithms.agent_names import agent_name
 from neurozoo.environments.level_domains import measure_title
 from neurozoo.errors import NeurozooError
 from neurozoo.figures.archives import filled_cells
-from neurozoo.figures.style import check_formats, figure_theme, number_labels, panels_per_row, save_figure
+from neurozoo.figures.style import figure_theme, number_labels, panels_per_row, save_figure
 from neurozoo.records.level_table import read_levels
 from neurozoo.records.run_config import start_hashes
 from neurozoo.records.run_result import LEVELS, read_run_result
@@ -35,7 +35,6 @@ def draw_archive_rows(archives: Sequence[str | os.PathLike], outputs: Sequence[s
     Raises:
         NeurozooError: A file is missing or damaged, or there is none.
     """
-    check_formats(outputs)
     found = _by_search(archives)
     first = {_panel(found, kind): stored[0] for kind, stored in found.items()}
     tables = [filled_cells(stored).assign(search=panel) for panel, stored in first.items()]
@@ -67,7 +66,6 @@ def draw_archive_rows(archives: Sequence[str | os.PathLike], outputs: Sequence[s
 
 def draw_objective_histograms(archives: Sequence[str | os.PathLike], outputs: Sequence[str | os.PathLike]) -> None:
     """Draws how many elites of each search have which objective, on average over its runs."""
-    check_formats(outputs)
     found = _by_search(archives)
     bars = pd.concat(
         [histogram(stored).assign(search=_panel(found, kind)) for kind, stored in found.items()], ignore_index=True
@@ -99,7 +97,6 @@ def draw_predictions(run_dirs: Sequence[str | os.PathLike], outputs: Sequence[st
     Raises:
         NeurozooError: A file is missing or damaged, or no run has predictions.
     """
-    check_formats(outputs)
     points = prediction_points(run_dirs)
     points["panel"] = pd.Categorical(points["panel"], list(dict.fromkeys(points["panel"])))
     count = points["panel"].nunique()

@@ -28,7 +28,6 @@ def draw_heatmap(archive: str | os.PathLike, outputs: Sequence[str | os.PathLike
     Raises:
         NeurozooError: The file is missing, damaged, or no archive of two measures.
     """
-    style.check_formats(outputs)
     stored = read_stored_archive(archive)
     facts, (first, second) = stored.facts, stored.measures
     game = str(facts.get("game", ""))
@@ -75,7 +74,6 @@ def draw_archive_curves(
     Raises:
         NeurozooError: No run has an archive.
     """
-    style.check_formats(outputs)
     curves = archive_curves(metrics, confidence=confidence, seed=seed)
     caption = " ".join(style.reservations(_named_reports(metrics), of="curves"))
     style.save_figure(_curves_figure(curves, confidence, caption), outputs)

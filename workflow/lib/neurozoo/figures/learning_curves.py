@@ -13,11 +13,10 @@ from neurozoo.algorithms.agent_names import algo_name, called
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.environments.game_titles import game_title
 from neurozoo.environments.games import world_of
-from neurozoo.errors import NeurozooError, unknown_name
+from neurozoo.errors import NeurozooError
 from neurozoo.figures import style
 from neurozoo.records.comparability import VARIANT, distinct_rows, is_fact, with_names
 from neurozoo.records.curves import (
-    INTERVALS,
     best_so_far,
     median_curves,
     reference_levels,
@@ -27,7 +26,6 @@ from neurozoo.records.curves import (
 )
 from neurozoo.records.run_config import IDENTITY
 
-OVER = ("frames", "hours")  # what the axis counts
 FRAMES_AXES = {"linear": p9.scale_x_continuous, "log": p9.scale_x_log10}
 
 _OF_REPORTS = ("frames", "score", "episodes", "is_test")  # columns of `scores_to_draw` that figures use
@@ -42,7 +40,7 @@ def plot_learning_curves(
     columns: int = 4,
     panel_width: float = 3.0,
     panel_height: float = 3.0,
-    interval: str | None = "median",
+    interval: str = "median",
     best: bool = True,
     runs: bool = False,
     frames_axis: str = "linear",
@@ -57,41 +55,17 @@ def plot_learning_curves(
     The score is the test score. Runs whose tests make no curve, because there is none or one at the end, are
     drawn with their own score, as curves of their own, and the caption names them.
 
-    Args:
-        metrics: The merged table.
-        outputs: The files to write; the suffix is the format, see `style.FORMATS`. Equal data give equal bytes.
-        colour_by: `model`, `algo` or `algo_model`. Runs that also differ in something else (say, the protocol) never
-            share a curve; the label names the difference.
-        columns: Most panels per row.
-        panel_width: Inches, including axes.
-        panel_height: Inches, including axes and its title; words and legend of the figure come above and below.
-        interval: The statistic whose bootstrap interval is the ribbon: `median`, as the line; `mean`, as in the
-            published figure; or `none`. A single run has no ribbon.
-        best: Whether to draw the best score so far of any run as a dashed line.
-        runs: Whether to draw each run as a thin line, where a curve has several.
-        frames_axis: `linear`, starting at 0, or `log`, for runs and references of very different lengths.
-        over: `frames`, or `hours` of the processor, for which the table needs the column `ProcessorTimeTotal`.
-        confidence: Confidence of the ribbon.
-        seed: Seed of the bootstrap.
-        references: Curves of other programs, see `records.curves.read_references`. They are grey, appear
-            only in the panels of games with runs, and count in no median, interval or best score.
-        reference_frames: Last frame of the references; None for the last frame of the runs in the same panel.
+    From `colour_by` to `frames_axis`, the arguments are the settings `figures.learning_curves` of the configuration.
+    Runs that also differ in something else (say, the protocol) never share a curve; the label names the difference. The
+    axis is `over` frames, or hours of the processor, for which the table needs the column `ProcessorTimeTotal`.
+
+    The `references`, see `records.curves.read_references`, are grey, appear only in the panels of games with
+    runs, and count in no median, interval or best score. They end at `reference_frames`, or with the runs in the same
+    panel. Equal data give equal bytes.
 
     Raises:
-        NeurozooError: A setting is unknown, or there is no score to draw.
+        NeurozooError: There is no score to draw.
     """
-    interval = interval or "none"
-    for kind, name, allowed in (
-        ("colour_by", colour_by, style.COLOUR_BY),
-        ("interval", interval, INTERVALS),
-        ("frames_axis", frames_axis, FRAMES_AXES),
-        ("over", over, OVER),
-    ):
-        if name not in allowed:
-            raise unknown_name(kind, name, allowed)
-    style.check_formats(outputs)
-    if over == "hours" and "ProcessorTimeTotal" not in metrics:
-        raise NeurozooError("The metrics have no ProcessorTimeTotal, so there are no curves over hours. Draw frames.")
     if over == "hours":
         metrics = metrics.assign(frames=metrics["ProcessorTimeTotal"].astype("Float64") / 3600)
     reports, kinds = _labelled(metrics, colour_by)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pandas as pd
 import plotnine as p9
 
-from neurozoo.figures.style import check_formats, figure_theme, number_labels, save_figure, whole_breaks
+from neurozoo.figures.style import figure_theme, number_labels, save_figure, whole_breaks
 from neurozoo.files import read_json
 from neurozoo.records.lineage import ancestors, individuals, parent_ages, read_lineage
 
@@ -24,9 +24,8 @@ def plot_lineage(
     generations between their birth and that of their children. Equal data give equal bytes.
 
     Raises:
-        NeurozooError: A file is missing or damaged, or a format is unknown.
+        NeurozooError: A file is missing or damaged.
     """
-    check_formats(outputs)
     table = read_lineage(lineage)
     record = read_json(result, "The run writes it. Start the run again.")
     tree, ages = _tree(table, record), parent_ages(table)

@@ -16,7 +16,7 @@ ALL_GAMES = "mean over games"
 _RESAMPLES = 5_000
 
 
-def mean_leans(leans: pd.DataFrame, *, confidence: float, seed: int, replications: int = _RESAMPLES) -> pd.DataFrame:
+def mean_leans(leans: pd.DataFrame, *, confidence: float, seed: int) -> pd.DataFrame:
     """Averages the leans over runs, and over games if a curve has several, with a bootstrap interval over runs.
 
     `leans` are tables of `feature_visualization.lean.temporal_lean` with a column `curve`, the label of the group. The
@@ -38,7 +38,7 @@ def mean_leans(leans: pd.DataFrame, *, confidence: float, seed: int, replication
         for game, tables in groups.items():
             arrays = [table.to_numpy() for table in tables]
             low, high = bootstrap_intervals(
-                arrays, {"": mean_over_games}, replications=replications, confidence=confidence, seed=seed
+                arrays, {"": mean_over_games}, replications=_RESAMPLES, confidence=confidence, seed=seed
             )[""]
             part = {"game": game, "curve": curve, "frames_back": tables[0].index}
             found = {"runs": sum(a.shape[1] for a in arrays), "lean": mean_over_games(arrays), "low": low, "high": high}

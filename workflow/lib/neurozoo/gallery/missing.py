@@ -30,9 +30,7 @@ class MissingList:
 
         Notes it if a link leads to it, or if its name cannot be written into a page.
         """
-        if not os.path.lexists(path):
-            return False
-        if not self._is_named(path):
+        if not os.path.lexists(path) or not self._is_named(path):
             return False
         if is_reached_by_link(path):
             self.note(path, _A_LINK, is_damaged=False)

@@ -44,34 +44,28 @@ _OTHER_ARCHIVES = (".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")  # which
 
 def build_site(
     results: str | os.PathLike,
-    site: str | os.PathLike | None = None,
     *,
     url: str = "",
     labels: Mapping[str, str] = NO_LABELS,
     **statistics: Unpack[Resampling],
 ) -> Manifest:
-    """Writes the gallery of a results folder; `index.html` comes last. Returns the manifest of what the pages show.
+    """Writes the gallery of a results folder into its folder `site`, and returns the manifest of what the pages show.
 
-    The pages link to the original files in the results folder. They need no server and no network.
+    The pages link to the original files in the results folder. They need no server and no network. `index.html` comes
+    last.
 
     Args:
         results: The folder with `runs/`.
-        site: Folder of the pages; default: `site` in the results.
         url: Address under which the folder of the pages is on the web, for previews of links; empty if it is unknown.
         labels: As for `read_manifest`.
         **statistics: `replications`, `confidence` and `seed`, see `read_manifest`.
 
     Raises:
-        NeurozooError: There is no such folder, or `site` is not a folder in it.
+        NeurozooError: There is no such folder.
     """
     results = Path(results)
     guard(results)
-    site = results / "site" if site is None else Path(site)
-    if site.resolve().parent != results.resolve():
-        raise NeurozooError(
-            f"The pages cannot be written to {site}: they link to files beside them and should be a folder in "
-            f"{results}. To get a copy that you can pass on, run: python -m neurozoo site --bundle FOLDER"
-        )
+    site = results / "site"
     manifest = read_manifest(results, site, labels=labels, **statistics)
     _write_pages(manifest, site, files=_BESIDE, url=url)
     return manifest

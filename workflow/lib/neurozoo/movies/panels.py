@@ -100,10 +100,10 @@ def maps_panel(label: str, shape: tuple[int, int, int], *, columns: int = MAP_CO
     return _framed(label, value_grid(shape, columns=min(columns, shape[2]), sides=sides, gap=1), MAP_GAP)
 
 
-def units_panel(label: str, units: int, *, columns: int = UNIT_COLUMNS, pitch: int = UNIT_PITCH) -> Panel:
+def units_panel(label: str, units: int, *, pitch: int = UNIT_PITCH) -> Panel:
     """Lays a dense layer's units side by side as small squares, one each `pitch` pixels."""
-    sides = (pitch - 1, pitch - 1)
-    return _framed(label, value_grid((1, 1, units), columns=min(columns, units), sides=sides, gap=1), UNIT_GAP)
+    columns, sides = min(UNIT_COLUMNS, units), (pitch - 1, pitch - 1)
+    return _framed(label, value_grid((1, 1, units), columns=columns, sides=sides, gap=1), UNIT_GAP)
 
 
 def colour_panel(label: str, shape: tuple[int, int, int], *, scale: float = 1.0) -> Panel:
