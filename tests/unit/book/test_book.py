@@ -190,21 +190,6 @@ def test_every_configuration_of_the_book_belongs_to_a_claim():
     assert files <= named
 
 
-def test_the_six_algorithms_play_the_same_games_under_one_protocol_for_a_million_frames_or_more():
-    config = read_configuration(PROJECT / "config" / "book" / "six_algorithms.yaml")
-    runs = planned_runs(config)
-    agents = {(run.algo, run.model) for run in runs}
-    assert len(agents) == 6
-    for algo, model in agents:
-        own = [run for run in runs if (run.algo, run.model) == (algo, model)]
-        assert {run.game for run in own} == {"frostbite", "pong", "space_invaders"}
-        assert len(own) == 9
-        settings = [run_settings(config, **vars(run)) for run in own]
-        assert {(s["protocol"], s["action_set"]) for s in settings} == {("machado2018", "minimal")}
-        (frames,) = {s["frames"] for s in settings}
-        assert frames >= 1_000_000
-
-
 # ---- taking results
 
 
@@ -232,32 +217,6 @@ def test_a_finished_claim_shows_the_mean_of_the_last_test_scores_with_its_interv
     assert "5 h 0 min in all" in row(root)  # 2 reports of half an hour, 5 runs
     assert (root / "docs/results/tiny/figure.png").read_bytes().startswith(b"\x89PNG")
     assert "![A claim](tiny/figure.png)" in page(root)
-
-
-@pytest.mark.parametrize(("runs", "statistic", "differ"), [(2, "mean", True), (2, "median", False), (1, "mean", False)])
-def test_a_page_says_that_curves_are_medians_where_its_tables_have_means(project, runs, statistic, differ):
-    root = project({"statistic": statistic})
-    for number in range(1, runs + 1):
-        write_run(root, number, [3.0])
-    make(root)
-    assert ("Curves are medians over the runs; the tables have means." in page(root)) is differ
-
-
-def test_a_clone_without_results_writes_the_same_bytes_from_the_records(project, tmp_path_factory):
-    root = project()
-    for number in (1, 2, 3):
-        write_run(root, number, [float(number)])
-    make(root)
-    clone = tmp_path_factory.mktemp("clone")
-    shutil.copytree(root / "docs", clone / "docs")
-    shutil.copytree(root / "config", clone / "config")
-    before = {path.name: path.read_bytes() for path in (clone / "docs/results").glob("*.md")}
-    assert len(before) == 2
-    for path in (clone / "docs/results").glob("*.md"):
-        path.unlink()
-    make(clone)
-    assert {path.name: path.read_bytes() for path in (clone / "docs/results").glob("*.md")} == before
-    assert write_pages(clone) == []
 
 
 def test_a_full_disk_leaves_the_record_as_it_was(project, monkeypatch):
@@ -347,17 +306,6 @@ def test_runs_of_several_nights_come_together_as_if_they_were_made_in_one(projec
     at_once = {path.name: path.read_bytes() for path in (root / "docs/results/tiny").iterdir()}
     assert set(gathered) >= {"record.json", "scores.csv", "scores_at_equal_hours.csv", "reports.csv", "figure.png"}
     assert gathered == at_once
-
-
-def test_a_run_that_came_further_here_replaces_that_of_the_record_and_the_others_stay(project):
-    root = project()
-    write_run(root, 1, [5.0])
-    take(root, {2: [1.0]}, frames=250, finished=False, forget=True)
-    write_run(root, 1, [4.0], frames=500, finished=False)  # was further
-    take(root, {2: [9.0]})
-    record = record_of(root)
-    assert [(run.run, run.progress, run.test_score) for run in record.runs] == [(1, 1000, 5.0), (2, 1000, 9.0)]
-    assert "GA, small: 7 (5, 9)" in row(root)
 
 
 def test_tables_and_figures_are_made_from_the_record_again_for_a_named_claim(project):
@@ -613,29 +561,6 @@ def test_runs_that_were_played_differently_are_not_counted_as_one_agent(project)
     assert elites_of_records({"tiny": both})["source"].nunique() == 2
 
 
-def test_unfinished_agents_are_not_compared(project):
-    config = json.loads(json.dumps(CONFIG))
-    config["experiments"]["learnt"]["algo"] = "rs"
-    both = {"experiments": CONFIG["experiments"] | {"random": config["experiments"]["learnt"]}}
-    root = project({"shows": ["scores", "comparison"]}, config=CONFIG | both)
-    for number in (1, 2):
-        write_run(root, number, [6.0])
-        write_run(root, number, [4.0], algo="rs", frames=500, finished=number == 1)
-    make(root)
-    assert "RS, small: 4" in row(root)
-    assert "better than" not in row(root)
-
-
-def test_elites_are_counted_over_all_records(project):
-    elites = CLAIM | {"shows": ["elites"], "command": "python -m neurozoo book"}
-    del elites["configuration"]
-    root = project(others={"elites": elites})
-    write_run(root, 1, [10.0])  # reported 11
-    write_run(root, 2, [20.0])  # reported 22
-    make(root)
-    assert "| Pong, GA, small (tiny) | 2 | 16.5 | 15 | 1.5 (1, 2) |" in page(root, "elites")
-
-
 def elites(game, reported, tested, **more):
     return pd.DataFrame({"game": game.lower(), "source": game, "reported": reported, "tested": tested, **more})
 
@@ -657,37 +582,6 @@ def test_games_without_a_zero_have_no_share_whatever_came_out():
     assert shown.title.endswith(", all of them without Pong; Skiing; Venture")
     nothing = elite_table(elites("Amidar", [2.0, 1.0], 0.0))
     assert (list(nothing.rows), nothing.brief) == ([("Amidar", "2", "1.5", "0", "1.5 (2, 1)", "–")], [])
-
-
-def test_elites_have_intervals_from_five_runs_on():
-    assert "[" not in str(elite_table(elites("Amidar", [2.0, 3, 4, 5], [1.0, 2, 2, 2])).rows[0])
-    assert elite_table(elites("Amidar", [2.0, 3, 4, 5, 6], [1.0, 2, 2, 2, 2])).rows[0][4].startswith("2.2 [")
-
-
-def test_elites_are_apart_by_the_number_of_their_validation_episodes():
-    few = elites("Amidar", [3.0, 3.0], [2.0, 2.0], episodes=[10, 5])
-    many = elites("Asterix", [11.0] * 4, [10.0] * 4, episodes=30)
-    shown = elite_table(pd.concat([many, few]))
-    assert shown.brief == [
-        "reported +50.0% above the test after 5 validation episodes, 2 runs",
-        "reported +10.0% above the test after 30 validation episodes, 4 runs",
-    ]
-
-
-def test_over_all_sources_of_elites_each_counts_once_and_runs_stay_in_theirs():
-    one = elites("Amidar", [2.0, 2.0], [1.0, 1.0])
-    other = elites("Asterix", [12.0] * 4, [10.0] * 4)
-    assert elite_table(pd.concat([one, other])).rows[-1] == ("all", "6", "", "", "", "+60.0%")
-
-
-def test_sources_of_elites_with_one_run_do_not_take_the_interval_of_all():
-    one = elites("Amidar", [2.0], [1.0])
-    other = elites("Asterix", [12.0] * 4, [10.0] * 4)
-    shown = elite_table(pd.concat([one, other]))
-    assert shown.rows[0] == ("Amidar", "1", "2", "1", "1 (one run)", "+100.0%")
-    assert shown.rows[-1] == ("all", "4", "", "", "", "+20.0%")
-    assert shown.title.endswith(", all of them without Amidar")
-    assert elite_table(one).rows[-1] == ("all", "1", "", "", "", "+100.0%")
 
 
 @pytest.mark.parametrize(("rule", "score"), [("validated", 22.0), ("racing", 16.5), ("carried", 16.5)])
@@ -759,26 +653,6 @@ def test_pairs_of_the_same_name_are_told_apart_and_say_why_they_were_not_compare
     assert shown.rows[-1] == (
         "GA, large, power 0.5", "RS, large", "all games", "Left out in pong: played differently.", "–", "–",
     )  # fmt: skip
-
-
-def test_pairs_with_four_runs_of_an_agent_are_only_counted(project, tmp_path):
-    columns = "algo,model,other_algo,other_model,game,games,runs,other_runs,probability,p_holm"
-    rows = [
-        f"ga,small,{other},small,{game},{games},{games * 5},{games * runs},1,{p if game != 'all' else ''}"
-        for other, runs, p in (("rs", 4, ""), ("es", 5, 0.032))
-        for game, games in (("pong", 1), ("venture", 1), ("all", 2))
-    ]
-    (tmp_path / "comparison.csv").write_text("\n".join([columns, *rows]) + "\n")
-    project()
-    shown = read_comparison(tmp_path / "comparison.csv")
-    assert [cells[1:5] for cells in shown.rows] == [
-        ("ES, small", "Pong", "1", "0.032"),
-        ("ES, small", "Venture", "1", "0.032"),
-        ("ES, small", "all games", "1", "–"),
-    ]
-    assert "corrected for 2 tests" in shown.note
-    assert "2 pairs of agents in a game: fewer than five runs of one" in shown.note
-    assert not any("RS" in words for words in shown.brief)
 
 
 def test_archives_are_related_to_the_baseline(project):
@@ -943,18 +817,6 @@ def test_what_differs_from_the_configuration_and_version_of_now_is_said(project,
     write_pages(root)
     assert f"**{caveat}**" in row(root)
     assert sentence in page(root)
-
-
-def test_results_without_records_are_shown_as_such(project):
-    earlier = {"kind": "scores", "table": "config/before.csv", "how": "1 run, two cores", "note": "One run."}
-    root = project()
-    names = "algo,game,model,protocol,runs,frames,score_mean,score_mean_low,score_mean_high\n"
-    (root / "config" / "before.csv").write_text(f"{names}ga,pong,large,uber2018,1,2000,-7.14,,\n")
-    project({"earlier": [earlier]})
-    make(root)
-    assert "*made before records were kept:*<br>GA, large: -7.14" in row(root)
-    assert "1 run, two cores" in row(root)
-    assert "## Made before records were kept" in page(root)
 
 
 # ---- bad input

@@ -98,13 +98,6 @@ def test_episode_can_be_played_for_the_page(frozen_folder, tmp_path, capsys, mon
     assert [file.name for file in folder.rglob("*.html")] == ["guided.html"]
 
 
-def test_a_network_without_filters_is_refused(frozen_folder, rollout_file, monkeypatch, tmp_path):
-    monkeypatch.setattr("neurozoo.feature_visualization.guided_page.CONVOLUTIONS", ())
-    with pytest.raises(NeurozooError, match="'small' of ga/breakout/small/1 has no layer that is one convolution"):
-        write_guided_page(frozen_folder("small"), rollout_file("small"), tmp_path / "page.html")
-    assert not (tmp_path / "page.html").exists()
-
-
 def test_a_network_of_sections_is_told_what_draws_them(policy_folder, tmp_path):
     with pytest.raises(NeurozooError, match=r"Draw a section \(section1, section2, section3\) instead"):
         write_guided_page(policy_folder("impala_deep"), tmp_path / "none.npz", tmp_path / "page.html")

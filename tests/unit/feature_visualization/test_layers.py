@@ -8,7 +8,7 @@ from neurozoo.networks.catalogue import get_network
 RIVER = ObservationShape(20, 20, 3)
 
 
-@pytest.mark.parametrize("network", ["small", "virtual_bn", "cshenton", "dense_tanh", "river_test"])
+@pytest.mark.parametrize("network", ["virtual_bn", "dense_tanh", "river_test"])
 def test_a_model_stops_before_or_behind_the_activation_function(make_frozen, network):
     frozen = make_frozen(get_network(network), RIVER)
     seen = np.random.default_rng(0).random((3, 20, 20, 3), np.float32)
@@ -22,7 +22,7 @@ def test_a_model_stops_before_or_behind_the_activation_function(make_frozen, net
         assert (before < 0).any()
 
 
-@pytest.mark.parametrize("network", ["small", "es_atari", "river_test", "recurrent_large_evolved", "linear"])
+@pytest.mark.parametrize("network", ["es_atari", "recurrent_large_evolved", "linear"])
 def test_kernels_are_the_layer_s_own_weights(make_frozen, network):
     frozen = make_frozen(get_network(network), RIVER)
     for layer in frozen.layers[:2]:

@@ -55,13 +55,8 @@ def test_leans_are_averaged_over_runs_with_an_interval(tmp_path):
     assert rows["ga", "Now"].lean == 1
     assert np.isnan(rows["es", "T-1"].low)
     assert len(means) == 4
-    outputs = [tmp_path / f"lean.{format}" for format in ("pdf", "svg", "png")]
-    plot_temporal_lean(table, outputs)
-    text = outputs[1].read_text()
-    assert "Temporal lean" in text
-    before = outputs[2].read_bytes()
-    plot_temporal_lean(table, outputs)
-    assert outputs[2].read_bytes() == before
+    plot_temporal_lean(table, [tmp_path / "lean.svg"])
+    assert "Temporal lean" in (tmp_path / "lean.svg").read_text()
 
 
 def test_every_game_weighs_the_same_in_the_mean_over_games():

@@ -29,10 +29,8 @@ def pixels_seen(frozen, layer, axis):
 @pytest.mark.parametrize(
     ("network", "shape", "layers"),
     [
-        ("large", ATARI, ("conv1", "conv2", "conv3")),
         ("nature", ATARI, ("conv1", "conv2", "conv3")),
         ("small", COLOURS, ("conv1", "conv2")),
-        ("cells", RIVER, ("conv1", "conv3")),
         ("river_test", RIVER, ("recu1",)),
         ("recurrent_large_iotas", ATARI, ("recu1", "conv2")),
     ],

@@ -186,8 +186,6 @@ def test_other_tables_and_formats_are_refused(tmp_path):
     (tmp_path / "scores.csv").write_text("game\nall\n")
     with pytest.raises(NeurozooError, match="it lacks algo, model, human_normalised_iqm"):
         plot_aggregates(tmp_path / "scores.csv", [tmp_path / "a.png"])
-    with pytest.raises(NeurozooError, match="did you mean 'png'"):
-        plot_improvement(tmp_path / "comparison.csv", [tmp_path / "a.pgn"])
     with pytest.raises(NeurozooError, match="No run has a test_score"):
         plot_performance_profile(runs_of([np.nan]), [tmp_path / "a.png"])
 

@@ -88,15 +88,11 @@ def test_a_histogram_is_the_mean_over_runs():
     pd.testing.assert_series_equal(bars["objective"], pd.Series(np.arange(100) / 100 + 0.005, name="objective"))
 
 
-def test_figures_of_all_searches_are_drawn_and_equal_data_give_equal_bytes(tmp_path, run_dirs):
-    archives = [folder / "archive.npz" for folder in run_dirs]
-    for draw, given in (
-        (draw_archive_rows, archives), (draw_objective_histograms, archives), (draw_predictions, run_dirs)
-    ):  # fmt: skip
-        first, second = tmp_path / "first.svg", tmp_path / "second.svg"
-        draw(given, [first])
-        draw(given, [second])
-        assert first.read_bytes() == second.read_bytes()
+def test_figures_of_all_searches_are_drawn(tmp_path, run_dirs):
+    draw_objective_histograms([folder / "archive.npz" for folder in run_dirs], [tmp_path / "histograms.svg"])
+    draw_predictions(run_dirs, [tmp_path / "predictions.svg"])
+    assert "Objectives of the elites" in (tmp_path / "histograms.svg").read_text()
+    assert "Predictions of the surrogate" in (tmp_path / "predictions.svg").read_text()
 
 
 def test_runs_with_other_settings_are_not_pooled(tmp_path):

@@ -3,9 +3,6 @@ from types import SimpleNamespace
 import pytest
 from neurozoo.gallery.explanations import (
     best_run,
-    explain_algorithm,
-    explain_network,
-    explain_protocol,
     share_of_human,
 )
 
@@ -41,11 +38,3 @@ def test_the_page_opens_with_the_best_agent_that_has_a_movie():
     early = run(score=20.0, tag="initial")  # its only movie is not of the agent with this score
     assert best_run((early, poor)) is poor
     assert best_run((early,)) is None
-
-
-def test_codes_are_explained():
-    assert explain_algorithm("ga") == "Genetic algorithm"
-    assert explain_network("small").startswith("conv 16 8/4, conv 32 4/2, dense 256")
-    assert explain_protocol("machado2018").startswith("How episodes are played: 4 frames per step, sticky actions")
-    assert [explain(name) for explain, name in ((explain_algorithm, "x"), (explain_network, "x"))] == ["", ""]
-    assert explain_protocol("x") == ""

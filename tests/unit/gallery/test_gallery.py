@@ -349,24 +349,10 @@ def test_a_movie_that_went_away_is_named_in_the_player(browser, visit, site):
     browser.complaints()
 
 
-CLEAR_A_FILTER = """
-const form = document.getElementById("filters");
-const show = (text) => {
-  const start = performance.now();
-  form.q.value = text;
-  form.dispatchEvent(new Event("input"));
-  document.querySelector("#runs .cards").lastElementChild.getBoundingClientRect();
-  return performance.now() - start;
-};
-show("nothing is called so");
-return show("");
-"""
-
-
 @pytest.fixture(scope="module")
-def thousand(site, tmp_path_factory):
-    """The index of a thousand runs, without their own pages."""
-    folder = tmp_path_factory.mktemp("thousand") / "site"
+def hundreds(site, tmp_path_factory):
+    """The index of three hundred runs, without their own pages."""
+    folder = tmp_path_factory.mktemp("hundreds") / "site"
     shutil.copytree(site.folder, folder, ignore=shutil.ignore_patterns("runs", "games", "manifest.json"))
     template = next(run for run in site.manifest.runs if run.id == "ga/frostbite/small/1")
     curve = (tuple(1000.0 * n for n in range(400)), tuple(float(n % 97) for n in range(400)))
@@ -375,21 +361,15 @@ def thousand(site, tmp_path_factory):
         replace(template, game=game, model=model, run=number, curve=curve)
         for game in games
         for model in ("a", "b", "c", "d", "e")
-        for number in range(1, 11)
+        for number in range(1, 4)
     ]
     collections = {game: Collection(game, (), (), ()) for game in games}
     write_index(replace(site.manifest, runs=tuple(runs), games=collections), folder, files="../")
     return folder
 
 
-def test_clearing_a_filter_of_a_thousand_runs_takes_less_than_the_blink_of_an_eye(thousand, browser):
-    browser.get((thousand / "index.html").as_uri())
-    assert len(browser.find_elements("css selector", ".card")) == 1000
-    assert min(browser.execute_script(CLEAR_A_FILTER) for _ in range(5)) < 300  # ms
-
-
-def test_cards_are_drawn_as_they_come_near(thousand, browser, wait_until):
-    browser.get((thousand / "index.html").as_uri())
+def test_cards_are_drawn_as_they_come_near(hundreds, browser, wait_until):
+    browser.get((hundreds / "index.html").as_uri())
     drawn = "return document.querySelectorAll('.card polyline.run').length"
     assert browser.execute_script(drawn) < 200  # the best agent comes first
     browser.execute_script("document.querySelector('.card').scrollIntoView()")

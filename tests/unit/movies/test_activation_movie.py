@@ -41,21 +41,6 @@ def test_the_movie_shows_the_game_and_the_observation_of_each_step(movie, rollou
             assert np.corrcoef(newest.ravel(), picture.ravel())[0, 1] > 0.98
 
 
-def test_a_movie_can_be_shorter_and_slower_than_the_rollout(frozen_folder, rollout_file, tmp_path, decode):
-    result = render_activation_movie(
-        frozen_folder("recurrent_large"),
-        rollout_file("recurrent_large"),
-        tmp_path / "x.mp4",
-        layout="classic",
-        fps=15,
-        max_steps=5,
-    )
-    frames, facts = decode(tmp_path / "x.mp4")
-    assert result.frames == len(frames) == 5
-    assert facts["fps"] == 15
-    assert frames.shape[1:] == (1168, 550, 3)
-
-
 def test_a_rollout_that_is_read_in_chunks_is_shown_whole(frozen_folder, rollout_file, tmp_path, monkeypatch):
     monkeypatch.setattr("neurozoo.rollouts.rollout_files.CHUNK", 7)
     seen = []

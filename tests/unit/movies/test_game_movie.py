@@ -54,6 +54,7 @@ def test_every_frame_of_the_console_is_shown_at_its_own_speed(movie, noisy, deco
     path, facts = movie
     frames, told = decode(path)
     screens, _ = frame_by_frame(*noisy)
+    assert frames.shape[1:] == (420 + 2 * LINE, 320, 3)
     assert len(frames) == len(screens) == facts.frames == 4 * STEPS
     assert (told["fps"], told["codec"], told["audio_codec"]) == (60, "h264", "aac")
     assert told["pix_fmt"].startswith("yuv420p")
@@ -76,17 +77,10 @@ def test_the_sound_is_that_of_the_console_and_as_long_as_the_movie(movie, noisy)
     assert fits[3] > 0.9
 
 
-def test_the_same_rollout_gives_the_same_bytes(movie, noisy, tmp_path):
-    film_game(*noisy, tmp_path / "again.mp4")
-    assert (tmp_path / "again.mp4").read_bytes() == movie[0].read_bytes()
-    assert {path.name for path in tmp_path.iterdir()} == {"again.mp4", "again.poster.png"}  # no file of sound is left
-
-
 def test_a_movie_can_be_shorter_and_without_overlay(noisy, tmp_path, decode):
-    for overlay, height in ((True, 420 + 2 * LINE), (False, 420)):
-        film_game(*noisy, tmp_path / "x.mp4", overlay=overlay, max_steps=5)
-        frames, _ = decode(tmp_path / "x.mp4")
-        assert frames.shape == (20, height, 320, 3)
+    film_game(*noisy, tmp_path / "x.mp4", overlay=False, max_steps=5)
+    assert decode(tmp_path / "x.mp4")[0].shape == (20, 420, 320, 3)
+    assert {path.name for path in tmp_path.iterdir()} == {"x.mp4", "x.poster.png"}  # no file of sound is left
 
 
 def test_points_appear_with_the_frame_that_gives_them(noisy, tmp_path, monkeypatch):

@@ -108,15 +108,6 @@ def test_the_agent_of_a_run_plays_its_levels(run_dir, core, capsys, monkeypatch)
     )
 
 
-def test_nothing_is_written_if_one_of_the_files_has_another_ending(tmp_path, capsys):
-    write_level(tmp_path / "level.txt", flat())
-    level, text, movie = (str(tmp_path / name) for name in ("level.txt", "b.txt", "b.gif"))
-    with pytest.raises(SystemExit):
-        main(["level", level, "--text", text, "--movie", movie])
-    assert "b.gif should end in .mp4. Nothing was written." in capsys.readouterr().err
-    assert [path.name for path in tmp_path.iterdir()] == ["level.txt"]
-
-
 def test_files_with_another_ending_are_refused_and_left_alone(tmp_path, core):
     level = tmp_path / "level.txt"
     level.write_text("mine")

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from neurozoo.agents.frozen import LayerRecord, open_frozen
 from neurozoo.movies.activations import WatchedStep
-from neurozoo.movies.panels import CHOSEN, Canvas, layer_panel, maps_panel, units_panel
+from neurozoo.movies.panels import CHOSEN, Canvas, layer_panel, maps_panel
 
 WHITE = (255, 255, 255)
 SCREEN = np.full((210, 160, 3), 77, np.uint8)
@@ -33,12 +33,6 @@ def test_maps_lie_row_by_row_with_a_gap_of_one_pixel_around_each():
         [-1, 2, 5, -1, -1, -1, -1],
         [-1, -1, -1, -1, -1, -1, -1],
     ]
-
-
-def test_units_are_small_squares():
-    panel = units_panel("units", 3, columns=2, pitch=3)
-    assert panel.source[1].tolist() == panel.source[2].tolist() == [-1, 0, 0, -1, 1, 1, -1]
-    assert panel.source[5].tolist() == [-1, 2, 2, -1, -1, -1, -1]
 
 
 def test_a_scaled_map_repeats_its_values():

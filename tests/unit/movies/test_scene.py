@@ -42,10 +42,11 @@ def place_of(scene, name):
 
 @pytest.mark.parametrize(("rows", "size"), [(720, (1280, 720)), (1080, (1920, 1080))])
 def test_a_wide_movie_has_the_format_of_a_screen(frozen_folder, rollout_file, tmp_path, decode, rows, size):
-    render_activation_movie(frozen_folder("small"), rollout_file("small"), tmp_path / "x.mp4", rows=rows, max_steps=3)
-    frames, facts = decode(tmp_path / "x.mp4")
-    assert facts["size"] == size
-    assert len(frames) == 3
+    path, looks = tmp_path / "x.mp4", {"rows": rows, "fps": 15, "max_steps": 3}
+    movie = render_activation_movie(frozen_folder("small"), rollout_file("small"), path, **looks)
+    frames, facts = decode(path)
+    assert (facts["size"], facts["fps"]) == (size, 15)
+    assert len(frames) == movie.frames == 3
 
 
 def test_the_game_is_at_least_three_times_as_wide_and_twice_as_high_as_on_the_console(composed):
