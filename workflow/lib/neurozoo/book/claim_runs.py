@@ -70,17 +70,9 @@ def find_runs(
 ) -> list[ClaimRun]:
     """Finds the planned runs that have at least one report, in the order of the configuration.
 
-    A run that is both in the results and in the record counts where it is as planned, then where it has come further,
-    then as it is in the results. Of the record only runs count that are as planned.
-
-    Args:
-        config: The configuration.
-        results: The folder of results.
-        before: The record.
-        folder: The folder of the record.
-        fields: Fields of a run's last report that the record keeps.
-        tables: A folder for the runs' tables.
-        replaces: Whether a run counts as it is in the results, also if it has come less far.
+    A run that is both in the results and in the record counts where it is as planned, then where it has come further
+    (unless the results replace it), then as it is in the results. Of the record, `before` in `folder`, only runs count
+    that are as planned. It keeps some `fields` of a run's last report. The runs' tables are written into `tables`.
 
     Raises:
         NeurozooError: A `config.yaml` is damaged or belongs to another run, or the reports of the record are damaged.

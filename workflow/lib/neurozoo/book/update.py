@@ -41,13 +41,10 @@ def make_book(
 ) -> None:
     """Takes the results that are there, and writes the pages. Nothing is trained.
 
-    Args:
-        names: Claims whose results are taken; where there are none, tables and figures of learning curves are made from
-            the record again. Without names, the results of all claims are taken.
-        project: The project's folder, with claims, configurations and pages.
-        workdir: The folder in which Snakemake was started, in which results are.
-        replaces: Whether runs count as they are in the results, also if a record has come further.
-        say: Gets a sentence for each claim that has results, and for each page that has changed.
+    Without names, the results of all claims are taken. Of a named claim without results, tables and figures of learning
+    curves are made from the record again. `project` has claims, configurations and pages; in `workdir`, Snakemake was
+    started, so that results are there. With `replaces`, runs count as they are in the results, also if a record has
+    come further. `say` gets a sentence for each claim that has results, and for each page that has changed.
 
     Raises:
         NeurozooError: The folder is missing, a claim is unknown, a file is damaged, or the record of a named claim

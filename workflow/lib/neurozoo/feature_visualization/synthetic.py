@@ -186,18 +186,10 @@ def draw_synthetic(
 ) -> Synthetic:
     """Draws a synthetic input for each channel, how its objective rose, and the best value of recorded observations.
 
-    Args:
-        frozen_folder: The frozen model.
-        rollout: A rollout of it, to compare with.
-        output: The `.png` to write.
-        layer: Name of any layer.
-        channels: See `choose_channels`.
-        objective: `channel`, the mean over the map; `unit`, one unit of the map; or `direction`. In a dense layer,
-            `channel` and `unit` are the same.
-        position: (row, column) of the unit; None for the middle of the map.
-        directions: Shape (directions, channels), for the objective `direction`, which ignores `channels`.
-        course: Optional `.csv` to write: the objective of each channel at each step.
-        **settings: Fields of `Ascent`.
+    The objective is `channel`, the mean over the map; `unit`, one unit of it, at `position` (row, column) or in the
+    middle; or `direction`, which ignores `channels` and takes `directions`, shape (directions, channels). In a dense
+    layer, `channel` and `unit` are the same. `course` is a `.csv` for the objective of each channel at each step. The
+    `settings` are fields of `Ascent`; see also `choose_channels`.
 
     Raises:
         NeurozooError: The layer, a channel or a setting does not exist, or the rollout comes from another agent.

@@ -52,13 +52,8 @@ def build_site(
     """Writes the gallery of a results folder into its folder `site`, and returns the manifest of what the pages show.
 
     The pages link to the original files in the results folder. They need no server and no network. `index.html` comes
-    last.
-
-    Args:
-        results: The folder with `runs/`.
-        url: Address under which the folder of the pages is on the web, for previews of links; empty if it is unknown.
-        labels: As for `read_manifest`.
-        **statistics: `replications`, `confidence` and `seed`, see `read_manifest`.
+    last. `url` is the address of the folder of the pages on the web, for previews of links; empty if it is unknown. All
+    else is as in `read_manifest`.
 
     Raises:
         NeurozooError: There is no such folder.
@@ -136,7 +131,9 @@ def _write_pages(manifest: Manifest, site: Path, *, files: str, url: str) -> Non
     for path, (template, values) in pages.items():
         root = "../" * path.count("/")
         write_text(site / path, templates.get_template(template).render(**common, **values, root=root, path=path))
-    written = [*pages, *_pictures(manifest)]
+    movies = [movie for part in _parts(manifest) for movie in part.movies]
+    pictures = [path for movie in movies for path in (movie.poster[0], movie.screen[0])]
+    written = list(dict.fromkeys([*pages, *pictures]))
     _delete_written(site, but=written)
     facts = manifest.to_json() | {"written": written}
     write_text(site / "manifest.json", json.dumps(facts, allow_nan=False) + "\n")
@@ -176,12 +173,6 @@ def _card_script(manifest: Manifest, templates: jinja2.Environment, common: Mapp
         texts = {name: re.sub(r"\s*\n\s*", "", str(html)) for name, html in drawn.items()}
         cards[run.id] = {**texts, "movies": movie_json(run.movies, "")}
     return f"const CARDS = {json.dumps(cards, separators=(',', ':'))};\n"
-
-
-def _pictures(manifest: Manifest) -> list[str]:
-    """Returns the pictures of movies, each once."""
-    movies = [movie for part in _parts(manifest) for movie in part.movies]
-    return list(dict.fromkeys(path for movie in movies for path in (movie.poster[0], movie.screen[0])))
 
 
 def _delete_written(site: Path, *, but: Sequence[str]) -> None:

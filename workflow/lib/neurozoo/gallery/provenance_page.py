@@ -31,12 +31,8 @@ def write_provenance(
 ) -> None:
     """Writes everything that a reader needs to make the same results again.
 
-    Args:
-        settings: The runs' `config.yaml`. Each names version, commit and protocol of its run.
-        html: The page to write; it needs no other files.
-        json: The same for programs.
-        build: `build.json` of the native core.
-        configuration: The workflow's configuration.
+    The `settings` are the runs' `config.yaml`, with version, commit and protocol, and `build` is the `build.json` of
+    the native core. The page `html` needs no other files; `json` is the same for programs.
 
     Raises:
         NeurozooError: A file is missing or damaged.

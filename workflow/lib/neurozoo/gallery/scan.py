@@ -66,15 +66,10 @@ def read_manifest(
 ) -> Manifest:
     """Reads everything that a results folder holds. Damaged and missing files are listed; they are no error.
 
-    Args:
-        results: The folder with `runs/`, `figures/` and so on.
-        site: The folder of the pages. Pictures from movies are written there.
-        replications: Number of bootstrap resamples.
-        confidence: Confidence level of the intervals.
-        seed: Seed of the resampling.
-        is_passed_on: Whether the pages are for other people. They then name no commands of this working directory, and
-            leave out files that links bring from outside of the results.
-        labels: What experiments want their settings to be called, by run, such as `ga/frostbite/large/1`.
+    Pictures from movies are written to `site`, the folder of the pages. Pages that are passed on name no commands of
+    this working directory, and leave out files that links bring from outside of the results. `labels` are what
+    experiments want their settings to be called, by run, such as `ga/frostbite/large/1`. The other arguments are those
+    of the bootstrap.
 
     Raises:
         NeurozooError: There is no such folder.

@@ -59,15 +59,8 @@ def render_activation_movie(
 ) -> Movie:
     """Draws a frame per step of a rollout: the screen, the observation, all layers and the chosen action.
 
-    Args:
-        frozen_folder: The frozen model.
-        rollout: A rollout file of that model.
-        output: The `.mp4` to write.
-        layout: `wide` (16:9, from the screen on the left to the action on the right) or `classic` (the Atari Zoo's).
-        theme: Colours of a wide movie: `dark` or `light`.
-        rows: Height of a wide movie in pixels: 720 or 1080.
-        fps: Frames per second.
-        **filming: See `Filming`.
+    A wide movie (16:9, from the screen on the left to the action on the right) has a theme, and 720 or 1080 rows of
+    pixels; the classic layout is the Atari Zoo's. All else is as in `Filming`.
 
     Raises:
         NeurozooError: A file is missing, damaged or belongs to another model, ffmpeg failed, or the disk is full.

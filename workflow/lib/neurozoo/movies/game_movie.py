@@ -58,16 +58,9 @@ def film_game(
 ) -> GameMovie:
     """Films a rollout in real time, with sound in Atari games.
 
-    The pitch is 2 % too low: the emulator makes 512 samples per frame for a console of 61.3 frames per second.
-
-    Args:
-        frozen_folder: The frozen model, which names game and protocol.
-        rollout: A rollout file of that model.
-        output: The `.mp4` to write.
-        max_steps: Shows only the first steps; 0 for all.
-        overlay: Whether to write score, step and action below the screen.
-        log: See `Progress`.
-        terminal: See `Progress`.
+    The pitch is 2 % too low: the emulator makes 512 samples per frame for a console of 61.3 frames per second. The
+    frozen model names game and protocol. With an `overlay`, score, step and action stand below the screen; all else is
+    as in `Filming`.
 
     Raises:
         NeurozooError: A file is missing, damaged or belongs to another model, ffmpeg failed, or the disk is full.

@@ -64,13 +64,9 @@ def film_grid(
 
     A shorter rollout shows its last screen until the others end. A damaged one leaves a gap; the log names it.
 
-    Args:
-        run_dirs: Folders with `frozen/` and `rollout.npz`, of runs, or of tags or generations of runs.
-        output: The `.mp4` to write.
-        labels: What else settings are called, by run, such as `impala/pong/small/1`.
-        fps: Steps per second.
-        overlay: Whether to write score, step and action below each screen.
-        **filming: See `Filming`.
+    The folders, of runs, or of tags or generations of runs, have `frozen/` and `rollout.npz`. `labels` are what else
+    settings are called, by run, such as `impala/pong/small/1`. With an `overlay`, score, step and action stand below
+    each screen; all else is as in `Filming`.
 
     Raises:
         NeurozooError: No rollout can be shown, there are several games, two rollouts are of the same agent, ffmpeg

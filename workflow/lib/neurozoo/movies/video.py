@@ -53,16 +53,9 @@ def video_written_whole(
     The same frames give the same bytes on any number of cores: the encoder always uses `_THREADS` threads, and writes
     neither date nor version. It runs beside the caller, as a process of its own.
 
-    Args:
-        path: The `.mp4` to write.
-        width: Pixels, even.
-        height: Pixels, even.
-        fps: Frames per second.
-        sound: Sound of the same length as the movie, a file of unsigned bytes, one per sample, without a header; 128 is
-            silence. None for a silent movie.
-        sound_rate: Samples per second of the sound.
-        is_packed: Whether frames have one number per pixel, see `neurozoo.movies.themes`.
-        poster_at: Which part of the movie its poster shows: 0 for the first frame, 1 for the last.
+    Width and height are even numbers of pixels. The `sound` is as long as the movie, a file of unsigned bytes, one per
+    sample, `sound_rate` per second, without a header; 128 is silence. Packed frames have one number per pixel, see
+    `neurozoo.movies.themes`. The poster is the first frame for a `poster_at` of 0, the last one for 1.
 
     Yields:
         A function that takes a frame: uint8, shape (height, width, 3), or packed pixels, uint32, shape (height, width).
