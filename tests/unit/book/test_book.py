@@ -584,6 +584,37 @@ def test_games_without_a_zero_have_no_share_whatever_came_out():
     assert (list(nothing.rows), nothing.brief) == ([("Amidar", "2", "1.5", "0", "1.5 (2, 1)", "–")], [])
 
 
+def test_elites_have_intervals_from_five_runs_on():
+    assert "[" not in str(elite_table(elites("Amidar", [2.0, 3, 4, 5], [1.0, 2, 2, 2])).rows[0])
+    assert elite_table(elites("Amidar", [2.0, 3, 4, 5, 6], [1.0, 2, 2, 2, 2])).rows[0][4].startswith("2.2 [")
+
+
+def test_elites_are_apart_by_the_number_of_their_validation_episodes():
+    few = elites("Amidar", [3.0, 3.0], [2.0, 2.0], episodes=[10, 5])
+    many = elites("Asterix", [11.0] * 4, [10.0] * 4, episodes=30)
+    shown = elite_table(pd.concat([many, few]))
+    assert shown.brief == [
+        "reported +50.0% above the test after 5 validation episodes, 2 runs",
+        "reported +10.0% above the test after 30 validation episodes, 4 runs",
+    ]
+
+
+def test_over_all_sources_of_elites_each_counts_once_and_runs_stay_in_theirs():
+    one = elites("Amidar", [2.0, 2.0], [1.0, 1.0])
+    other = elites("Asterix", [12.0] * 4, [10.0] * 4)
+    assert elite_table(pd.concat([one, other])).rows[-1] == ("all", "6", "", "", "", "+60.0%")
+
+
+def test_sources_of_elites_with_one_run_do_not_take_the_interval_of_all():
+    one = elites("Amidar", [2.0], [1.0])
+    other = elites("Asterix", [12.0] * 4, [10.0] * 4)
+    shown = elite_table(pd.concat([one, other]))
+    assert shown.rows[0] == ("Amidar", "1", "2", "1", "1 (one run)", "+100.0%")
+    assert shown.rows[-1] == ("all", "4", "", "", "", "+20.0%")
+    assert shown.title.endswith(", all of them without Amidar")
+    assert elite_table(one).rows[-1] == ("all", "1", "", "", "", "+100.0%")
+
+
 @pytest.mark.parametrize(("rule", "score"), [("validated", 22.0), ("racing", 16.5), ("carried", 16.5)])
 def test_the_own_score_is_that_of_the_elite_that_was_tested(project, rule, score):
     """Under `validated`, the result is the best elite of all generations, and the test is about it."""
