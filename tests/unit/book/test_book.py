@@ -686,6 +686,26 @@ def test_pairs_of_the_same_name_are_told_apart_and_say_why_they_were_not_compare
     )  # fmt: skip
 
 
+def test_pairs_with_four_runs_of_an_agent_are_only_counted(project, tmp_path):
+    columns = "algo,model,other_algo,other_model,game,games,runs,other_runs,probability,p_holm"
+    rows = [
+        f"ga,small,{other},small,{game},{games},{games * 5},{games * runs},1,{p if game != 'all' else ''}"
+        for other, runs, p in (("rs", 4, ""), ("es", 5, 0.032))
+        for game, games in (("pong", 1), ("venture", 1), ("all", 2))
+    ]
+    (tmp_path / "comparison.csv").write_text("\n".join([columns, *rows]) + "\n")
+    project()
+    shown = read_comparison(tmp_path / "comparison.csv")
+    assert [cells[1:5] for cells in shown.rows] == [
+        ("ES, small", "Pong", "1", "0.032"),
+        ("ES, small", "Venture", "1", "0.032"),
+        ("ES, small", "all games", "1", "–"),
+    ]
+    assert "corrected for 2 tests" in shown.note
+    assert "2 pairs of agents in a game: fewer than five runs of one" in shown.note
+    assert not any("RS" in words for words in shown.brief)
+
+
 def test_archives_are_related_to_the_baseline(project):
     search = {"games": ["maze"], "preset": "demo", "runs": 1}
     config = CONFIG | {
