@@ -370,7 +370,7 @@ def _lean(project: Path, path: Path) -> None:
 
 def _frozen(project: Path, path: Path) -> None:
     from neurozoo.agents.frozen import open_frozen, outdated
-    from neurozoo.movies.panels import Canvas
+    from neurozoo.movies.classic_frame import Canvas
 
     frozen = open_frozen(path.parent)
     outdated(path.parents[1])

@@ -58,7 +58,7 @@ def write_frozen(folder, *, game="frostbite", model="small", algo="ga", run=1):
 def write_activation_movie(folder, *, steps=STEPS):
     """Films panels, each in its own grey. The screen shows the step's number, from 0, as 8 binary digits."""
     from neurozoo.agents.frozen import open_frozen
-    from neurozoo.movies.panels import Canvas
+    from neurozoo.movies.classic_frame import Canvas
     from neurozoo.movies.video import video_written_whole
 
     canvas = Canvas(open_frozen(folder / "frozen"), screen_shape=(210, 160, 3), steps=steps)

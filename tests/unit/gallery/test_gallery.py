@@ -16,8 +16,8 @@ import pytest
 from neurozoo.agents.frozen import open_frozen
 from neurozoo.gallery.manifest import Collection
 from neurozoo.gallery.pages import build_site, write_index
-from neurozoo.movies.scene import SceneLayout
 from neurozoo.movies.video import video_written_whole
+from neurozoo.movies.wide_frame import SceneLayout
 
 MOVIE = "runs/ga/frostbite/small/1/activation.mp4"
 PAGES = ("index.html", "runs/ga/frostbite/small/1.html", "runs/es/pong/small/1.html", "games/frostbite.html")

@@ -44,7 +44,7 @@ def test_the_movie_shows_the_game_and_the_observation_of_each_step(movie, rollou
 def test_a_rollout_that_is_read_in_chunks_is_shown_whole(frozen_folder, rollout_file, tmp_path, monkeypatch):
     monkeypatch.setattr("neurozoo.rollouts.rollout_files.CHUNK", 7)
     seen = []
-    compose = "neurozoo.movies.panels.Canvas.compose"
+    compose = "neurozoo.movies.classic_frame.Canvas.compose"
     monkeypatch.setattr(compose, lambda self, step: seen.append(step) or self._base)
     render_activation_movie(frozen_folder("small"), rollout_file("small"), tmp_path / "x.mp4", layout="classic")
     with np.load(rollout_file("small")) as rollout:

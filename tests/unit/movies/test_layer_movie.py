@@ -4,7 +4,7 @@ from neurozoo.agents.frozen import open_frozen
 from neurozoo.errors import NeurozooError
 from neurozoo.movies.activation_movie import GAP, TOP, LayerPicture, render_layer_movie
 from neurozoo.movies.activations import WatchedStep
-from neurozoo.movies.panels import CHOSEN
+from neurozoo.movies.classic_frame import CHOSEN
 from neurozoo.movies.screens import LINE
 from neurozoo.rollouts.rollout import record_rollout
 

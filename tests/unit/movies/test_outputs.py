@@ -6,8 +6,8 @@ from neurozoo.agents.frozen import FrozenModel
 from neurozoo.environments.games import action_names
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.movies.outputs import OutputCard, action_title, action_titles, meaning_of, shown_values
-from neurozoo.movies.scene import _CARD, ROWS
 from neurozoo.movies.themes import THEMES, packed
+from neurozoo.movies.wide_frame import _CARD, ROWS
 
 
 def frozen(algo="ga", *, rule="greedy"):

@@ -13,7 +13,7 @@ from neurozoo.environments.observations import ObservationShape
 from neurozoo.errors import NeurozooError
 from neurozoo.movies.activation_movie import render_activation_movie
 from neurozoo.movies.activations import WatchedStep
-from neurozoo.movies.panels import Canvas, colour_panel, observation_panel
+from neurozoo.movies.classic_frame import Canvas, colour_panel, observation_panel
 from neurozoo.rollouts.rollout import record_rollout
 
 WORLDS = {

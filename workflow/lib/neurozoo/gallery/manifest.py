@@ -7,7 +7,7 @@ import numpy as np
 
 from neurozoo.algorithms.agent_names import algo_name, called
 from neurozoo.gallery.video_facts import VideoFacts
-from neurozoo.movies.panels import Place
+from neurozoo.movies.classic_frame import Place
 from neurozoo.records.comparability import UNKNOWN
 
 

@@ -18,9 +18,9 @@ from neurozoo.gallery.manifest import File, MovieFile, Picture
 from neurozoo.gallery.missing import REMAKE, MissingList
 from neurozoo.gallery.video_facts import VideoFacts, crop_picture, find_poster, read_video
 from neurozoo.machine import cores
-from neurozoo.movies.panels import Place
-from neurozoo.movies.scene import places_on
+from neurozoo.movies.classic_frame import Place
 from neurozoo.movies.video import POSTER
+from neurozoo.movies.wide_frame import places_on
 
 LOOP = "loop.webp"  # of an activation movie, beside it
 POSTERS = "posters"  # subfolder of the pages, for pictures taken from movies

@@ -11,7 +11,7 @@ from PIL import Image
 from neurozoo.errors import NeurozooError
 from neurozoo.files import copy_file, open_file, written_whole
 from neurozoo.folders import is_reached_by_link
-from neurozoo.movies.panels import Box
+from neurozoo.movies.classic_frame import Box
 from neurozoo.movies.video import draw_poster, poster_of, poster_time
 
 _REMEDY = "Delete it and make it again."

@@ -15,12 +15,12 @@ import numpy as np
 from neurozoo.agents.frozen import FrozenModel, LayerRecord, open_frozen, use_one_thread
 from neurozoo.errors import unknown_name
 from neurozoo.movies.activations import WatchedRollout, WatchedStep
+from neurozoo.movies.classic_frame import LABEL_RISE, Canvas, frame_output, layer_panel
 from neurozoo.movies.lettering import write_fitting
-from neurozoo.movies.panels import LABEL_RISE, Canvas, frame_output, layer_panel
-from neurozoo.movies.scene import ROWS, Scene
 from neurozoo.movies.screens import ScreenView, enlarged, even, zoom_of
 from neurozoo.movies.themes import ThemeName
 from neurozoo.movies.video import Filming, video_written_whole
+from neurozoo.movies.wide_frame import ROWS, Scene
 from neurozoo.rollouts.progress import Progress
 from neurozoo.rollouts.rollout_files import RolloutFile, open_rollout, recognise
 

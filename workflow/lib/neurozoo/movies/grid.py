@@ -15,8 +15,8 @@ from neurozoo.agents.frozen import FrozenModel, open_frozen
 from neurozoo.algorithms.agent_names import agent_name
 from neurozoo.environments.game_titles import game_title
 from neurozoo.errors import NeurozooError
+from neurozoo.movies.classic_frame import LABEL_RISE, LABEL_SIZE, NOTE_SIZE
 from neurozoo.movies.lettering import write_centred, write_fitting
-from neurozoo.movies.panels import LABEL_RISE, LABEL_SIZE, NOTE_SIZE
 from neurozoo.movies.screens import ScreenView, even, zoom_of
 from neurozoo.movies.video import Filming, video_written_whole
 from neurozoo.rollouts.progress import Progress

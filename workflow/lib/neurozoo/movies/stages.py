@@ -13,7 +13,7 @@ import numpy as np
 from neurozoo.agents.frozen import FrozenModel, LayerRecord
 from neurozoo.environments.observations import ObservationShape
 from neurozoo.movies.activations import is_signed
-from neurozoo.movies.panels import in_colour, value_grid
+from neurozoo.movies.classic_frame import in_colour, value_grid
 
 Scale = Literal["grey", "colour", "sequential", "diverging"]  # how values become colours
 SCALES = (0.125, 0.25, 1 / 3, 0.5, 1, 1.5, 2, 2.5, *range(3, 25))  # pixels per value of a map

@@ -56,7 +56,7 @@ from neurozoo.plan.planned_runs import (
     start_files,
 )
 from neurozoo.plan.run_targets import check_run_targets, runs_of_targets
-from neurozoo.plan.targets import check_targets
+from neurozoo.plan.unknown_targets import check_targets
 from neurozoo.plan.warnings import missing_packages, played_differently, try_environments
 from neurozoo.records.kept_result import keep_result
 from neurozoo.signals import OF_SCHEDULERS, hang_up, leads

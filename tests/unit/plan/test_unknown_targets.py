@@ -1,6 +1,6 @@
 import pytest
 from neurozoo.errors import NeurozooError
-from neurozoo.plan.targets import check_targets
+from neurozoo.plan.unknown_targets import check_targets
 
 RUN = "results/runs/{algo,[^/]+}/{game,[^/]{2,}}/{model}/{run}"
 PRODUCTS = ["results/figures/learning_curves.pdf", f"{RUN}/activation.mp4", f"{RUN}/layer_{{layer}}.mp4"]

@@ -17,10 +17,10 @@ from neurozoo.agents.playable_agent import IMPORTED
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.environments.game_titles import game_title
 from neurozoo.movies.activations import WatchedRollout, WatchedStep
+from neurozoo.movies.classic_frame import Canvas, Place
 from neurozoo.movies.lettering import fitted, width_of, write
 from neurozoo.movies.outputs import OutputCard, action_titles, meaning_of, shown_values
-from neurozoo.movies.panels import Canvas, Place
-from neurozoo.movies.score_line import ScoreLine
+from neurozoo.movies.score_chart import ScoreLine
 from neurozoo.movies.screens import draw_packed, fitted_size
 from neurozoo.movies.stages import Form, Scale, Stage, choose_forms, stages_of
 from neurozoo.movies.themes import THEMES, Theme, ThemeName, colour_table, packed, packed_picture

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from neurozoo.agents.frozen import LayerRecord, open_frozen
 from neurozoo.movies.activations import WatchedStep
-from neurozoo.movies.panels import CHOSEN, Canvas, layer_panel, maps_panel
+from neurozoo.movies.classic_frame import CHOSEN, Canvas, layer_panel, maps_panel
 
 WHITE = (255, 255, 255)
 SCREEN = np.full((210, 160, 3), 77, np.uint8)

@@ -7,8 +7,8 @@ from neurozoo.environments.game_networks import any_layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.movies.activation_movie import render_activation_movie
 from neurozoo.movies.activations import WatchedRollout
-from neurozoo.movies.scene import Scene, SceneLayout, places_on
 from neurozoo.movies.themes import THEMES, colour_table, packed
+from neurozoo.movies.wide_frame import Scene, SceneLayout, places_on
 from neurozoo.networks.catalogue import ARCHITECTURES
 from neurozoo.rollouts.progress import Progress
 from neurozoo.rollouts.rollout_files import open_rollout
