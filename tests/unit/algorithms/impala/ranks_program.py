@@ -85,7 +85,7 @@ def silence(ranks, folder):
         group.add_up(np.ones(5, np.float32))
     except NeurozooError as error:
         (folder / f"error{ranks.index}").write_text(str(error))
-        ranks.abort()
+        ranks.abort(1)
 
 
 if __name__ == "__main__":
