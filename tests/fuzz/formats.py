@@ -365,7 +365,7 @@ def _lean(project: Path, path: Path) -> None:
     if len(leans):
         leans = with_names(leans)
         leans = leans.assign(curve=curve_labels(leans, "algo_model"))
-        mean_leans(leans, confidence=0.9, seed=0, replications=20)
+        mean_leans(leans, confidence=0.9, seed=0)
 
 
 def _frozen(project: Path, path: Path) -> None:

@@ -80,7 +80,7 @@ def answers(layout, thetas, planes, reference=None):
     networks = SlotNetworks(layout, slots=len(thetas), backend=backend)
     device_reference = None if reference is None else backend.array(reference[None])
     for slot, theta in enumerate(thetas):
-        networks.load(slot, networks.on_device(theta), device_reference)
+        networks.load(slot, networks.on_device(lambda theta=theta: theta), device_reference)
     begun = np.arange(planes.shape[1]) == 0
     outputs = [networks.step(planes[:, t], np.full(len(thetas), begun[t])) for t in range(planes.shape[1])]
     return np.stack([np.asarray(step) for step in outputs], axis=1)
