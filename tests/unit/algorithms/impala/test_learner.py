@@ -246,6 +246,15 @@ def test_the_acting_weights_have_learned_from_all_rollouts_but_the_last(monkeypa
         assert (acted[rollout] != learned[rollout]).any()
 
 
+def test_what_an_environment_raises_is_not_taken_for_a_damaged_state():
+    class Broken(Counting):
+        def reset(self, index, rng):
+            raise KeyError("level_table")
+
+    with pytest.raises(KeyError, match="level_table"):
+        finished(make(toy=Broken))
+
+
 class SixteenSquared(Counting):
     """Where a kernel is larger than the picture, TensorFlow's gradients in bfloat16 are wrong, sometimes infinite."""
 

@@ -2,8 +2,9 @@
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -23,6 +24,19 @@ RECENT = 100  # training episodes of which `score` is the mean
 TEST_ENVIRONMENTS = 8  # at once, at most
 
 Watch = Callable[[int, int], None]  # gets the frames and steps since its last call; may raise to stop
+
+
+class DamagedStateError(Exception):
+    """A part of a state is missing, or has another shape."""
+
+
+@contextmanager
+def restoring() -> Iterator[None]:
+    """Tells what a damaged state raises from what an environment raises."""
+    try:
+        yield
+    except (LookupError, ValueError) as error:
+        raise DamagedStateError(repr(error)) from error
 
 
 @dataclass(frozen=True, kw_only=True)

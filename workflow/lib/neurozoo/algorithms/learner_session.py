@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from neurozoo.algorithms.compiled import keep_to_threads
-from neurozoo.algorithms.learner import Learner, LearnerTask
+from neurozoo.algorithms.learner import DamagedStateError, Learner, LearnerTask
 from neurozoo.algorithms.results import NetworkResult
 from neurozoo.algorithms.session import Report, RunContext, Watch
 from neurozoo.environments.game_networks import AnyLayout
@@ -79,8 +79,8 @@ class LearnerSession:
         self.announcements += said + more
         try:
             self.announcements += self._open(network_core)
-        except (LookupError, ValueError) as error:  # arrays of the state that are missing, or of other shapes
-            raise NeurozooError(f"The state is damaged ({error!r}). {self._context.remedy}") from error
+        except DamagedStateError as error:
+            raise NeurozooError(f"The state is damaged ({error}). {self._context.remedy}") from error
         return self
 
     def _open(self, network_core: Path | None) -> list[str]:

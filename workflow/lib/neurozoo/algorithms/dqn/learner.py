@@ -13,7 +13,7 @@ from neurozoo.algorithms.dqn.native_q_network import AnyQNetwork, make_q_network
 from neurozoo.algorithms.dqn.phases import PhaseStatistics
 from neurozoo.algorithms.dqn.replay import Replay, Sample
 from neurozoo.algorithms.dqn.settings import HISTORY, DqnSettings
-from neurozoo.algorithms.learner import Learner, LearnerTask, ReportedNetwork, Watch
+from neurozoo.algorithms.learner import Learner, LearnerTask, ReportedNetwork, Watch, restoring
 from neurozoo.algorithms.session import Report
 from neurozoo.environments.vector import Step, VectorEnvironment
 from neurozoo.randomness import MAX_SEED, Purpose, generator
@@ -122,9 +122,10 @@ class DeepQLearner(Learner):
         said = [self._replay.announcement]
         if self._saved:
             (state, arrays), self._saved = self._saved, None
-            self._network.set_arrays(arrays)
+            with restoring():
+                self._network.set_arrays(arrays)
+                self._replay.set_state(state["replay"], arrays)
             self._environments.set_state(state["worlds"], arrays)
-            self._replay.set_state(state["replay"], arrays)
             if len(self._replay) == 0 and self.steps:
                 said.append(
                     "The replay memory was not kept and begins empty, so this run will differ from one that was never "

@@ -17,7 +17,7 @@ from neurozoo.algorithms.impala.rollouts import Rollout, prefixed, unprefixed
 from neurozoo.algorithms.impala.settings import PLAYERS, ImpalaSettings
 from neurozoo.algorithms.impala.statistics import EpochStatistics
 from neurozoo.algorithms.impala.team import Team
-from neurozoo.algorithms.learner import Learner, LearnerTask, ReportedNetwork, Watch
+from neurozoo.algorithms.learner import Learner, LearnerTask, ReportedNetwork, Watch, restoring
 from neurozoo.algorithms.session import Report
 from neurozoo.compute.mpi import LEADER
 from neurozoo.environments.observations import byte_scale
@@ -80,10 +80,12 @@ class ImpalaLearner(Learner):
             self._player = self._make_player(self._team.environments_of(self._ranks.index), engine=s.engine)
         if self._saved:
             state, arrays = self._saved
-            self.network.set_arrays(unprefixed("network", arrays))
-            self._player.set_state(state["player"], unprefixed("player", arrays))
+            with restoring():
+                self.network.set_arrays(unprefixed("network", arrays))
+                self._player.set_state(state["player"], unprefixed("player", arrays))
         if self._ranks.is_leader:
-            self._begin_together()
+            with restoring():
+                self._begin_together()
         self._saved = None
 
     def _make_player(self, environments: range, *, engine: str) -> Player | SharedPlayer:
