@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from neurozoo.agents.checkpoint import Checkpoint, write_checkpoint
+from neurozoo.algorithms.neuroevolution import starting
 from neurozoo.algorithms.neuroevolution.evolution_strategies import EvolutionStrategy
 from neurozoo.algorithms.neuroevolution.genetic import GeneticAlgorithm
 from neurozoo.algorithms.neuroevolution.settings import EsSettings, GaSettings
@@ -136,6 +137,20 @@ def test_a_population_that_does_not_fit_is_refused_in_a_sentence(tmp_path, conte
     with pytest.raises(NeurozooError) as caught:
         read_population(written(tmp_path, content), FIT)
     assert message in str(caught.value)
+
+
+def test_a_source_that_is_replaced_while_it_is_read_is_refused(tmp_path, monkeypatch):
+    source = written(tmp_path, [1, [2, 0.002]])
+    read_text = starting.read_text
+
+    def read_and_replace(place):
+        text = read_text(place)
+        written(tmp_path, [1, [3, 0.002]])
+        return text
+
+    monkeypatch.setattr(starting, "read_text", read_and_replace)
+    with pytest.raises(NeurozooError, match="changed while it was read"):
+        read_population(source, FIT)
 
 
 def test_missing_sources_are_named(tmp_path):

@@ -157,11 +157,17 @@ def _read(source: str, fit: Fit, setting: str, *, in_folder: Callable[[Path], Pa
             f"{setting}: {place} is missing. Give a run's folder, a genome, or one of the files that the documentation "
             f"of {setting} lists, relative to the folder in which the training starts."
         )
+    digest = _digest(place)
     with naming_source(place):
         genomes, facts = read(place, fit)
         fit.check(place if isinstance(place, Path) else "The genome", genomes, facts)
-    digest = sha256_of(place) if isinstance(place, Path) else hashlib.sha256(place.encode()).hexdigest()
+    if _digest(place) != digest:  # of a run that still trains
+        raise NeurozooError(f"{setting}: {place} changed while it was read. Start the training again.")
     return Start(source, digest, tuple(genomes))
+
+
+def _digest(place: str | Path) -> str:
+    return sha256_of(place) if isinstance(place, Path) else hashlib.sha256(place.encode()).hexdigest()
 
 
 # ---- populations
