@@ -195,6 +195,7 @@ def test_the_emulator_is_trained_once_and_a_training_that_fails_is_no_error(proj
     runs = (project / "sources" / "runs.txt").read_text().split()
     assert runs == [str(len(build.TRAINING_GAMES))] * (1 if succeeds else 2)
     (project / "sources" / "ale_patch" / "more.inc").write_text("// other code, which is counted anew")
+    (project / "sources" / "ale_patch" / "upstream").mkdir()  # beside the code, and no part of it
     make(project)
     assert len((project / "sources" / "runs.txt").read_text().split()) == len(runs) + 1
 

@@ -130,7 +130,7 @@ def build_native(
     build = [tool("cmake"), "--build", str(build_dir / "cmake"), "--parallel", str(jobs), "--target"]
     compiler_version = subprocess.run([compiler, "--version"], capture_output=True, text=True).stdout.splitlines()[0]
     # Counts hold only for the code that they were taken of.
-    code = [sha256_of(file) for file in sorted((SOURCES / "ale_patch").iterdir())]
+    code = [sha256_of(file) for file in sorted((SOURCES / "ale_patch").iterdir()) if file.is_file()]
     key = "\n".join([march, compiler_version, *code])
     is_trained = _train(configure, build, build_dir=build_dir, key=key)
     configure.append(f"-DNEUROZOO_PROFILE={'use' if is_trained else 'none'}")
