@@ -1,4 +1,7 @@
 import itertools
+import json
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,8 +11,9 @@ from neurozoo.environments.protocols import protocol_of
 from neurozoo.movies.activation_movie import render_activation_movie
 from neurozoo.movies.activations import WatchedRollout
 from neurozoo.movies.themes import THEMES, colour_table, packed
-from neurozoo.movies.wide_frame import Scene, SceneLayout, places_on
+from neurozoo.movies.wide_frame import Scene, SceneLayout, places_on, trained_by
 from neurozoo.networks.catalogue import ARCHITECTURES
+from neurozoo.records.format import FORMAT, KEY
 from neurozoo.rollouts.progress import Progress
 from neurozoo.rollouts.rollout_files import open_rollout
 
@@ -56,11 +60,21 @@ def test_the_game_is_at_least_three_times_as_wide_and_twice_as_high_as_on_the_co
     np.testing.assert_array_equal(shown, step.screen.repeat(2, axis=0).repeat(3, axis=1))
 
 
+@pytest.mark.parametrize(("objective", "title"), [("pqn", "PQN"), ("vtrace", "IMPALA")])
+@pytest.mark.parametrize("folder", ["frozen", "tags/human/frozen"])
+def test_a_learner_is_called_by_what_it_learns(tmp_path, objective, title, folder):
+    identity = {"algo": "impala", "game": "pong", "model": "small", "run": 1, "protocol": "machado2018"}
+    settings = {KEY: FORMAT, **identity, "settings_record": {"objective": objective}}
+    (tmp_path / "config.yaml").write_text(json.dumps(settings))  # which is YAML, too
+    (tmp_path / "result.json").touch()
+    assert trained_by(replace(frozen_of([]), folder=tmp_path / folder, algo="impala")) == title
+
+
 def frozen_of(layers, *, game="frostbite", states=()):
     """A frozen model of layers (name, kind, shape, activation, cycles) with 18 actions, without weights."""
     records = tuple(LayerRecord(*layer, layer[0], "", "") for layer in layers)
     actions = tuple(f"ACTION_{number}" for number in range(18))
-    return FrozenModel(None, game, "deep", "ga", 1, protocol_of(game), actions, records, state_shapes=states)
+    return FrozenModel(Path("frozen"), game, "deep", "ga", 1, protocol_of(game), actions, records, state_shapes=states)
 
 
 def test_no_layer_is_drawn_over_another_or_beyond_the_frame():

@@ -14,6 +14,7 @@ from PIL import Image, ImageDraw
 
 from neurozoo.agents.frozen import FrozenModel
 from neurozoo.agents.playable_agent import IMPORTED
+from neurozoo.algorithms.agent_names import label_with_name
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.environments.game_titles import game_title
 from neurozoo.movies.activations import WatchedRollout, WatchedStep
@@ -24,6 +25,8 @@ from neurozoo.movies.score_chart import ScoreLine
 from neurozoo.movies.screens import draw_packed, fitted_size
 from neurozoo.movies.stages import Form, Scale, Stage, choose_forms, stages_of
 from neurozoo.movies.themes import THEMES, Theme, ThemeName, colour_table, packed, packed_picture
+from neurozoo.records.comparability import read_facts, settings_in
+from neurozoo.records.run_result import FILE as RESULT
 from neurozoo.text import number_label
 
 ROWS = (720, 1080)  # heights of wide movies
@@ -39,6 +42,17 @@ _FADED = 0.3  # strength of a ribbon at its end
 _FINE = 2  # ribbons are drawn this many times as large, and then reduced
 _TITLE, _TEXT, _NOTE = 25, 13, 10.5  # points
 _GREYS = packed_picture(np.repeat(np.arange(256, dtype=np.uint8)[:, None], 3, axis=1))
+
+
+def trained_by(frozen: FrozenModel) -> str:
+    """Returns the title of an agent's algorithm; `PQN` for a run of `impala` that is one, if its folder is known."""
+    if frozen.algo == IMPORTED:
+        return "published weights"
+    around = frozen.folder.parents[:3]  # of `frozen/`, `tags/TAG/frozen/`
+    run_dir = next((folder for folder in around if (folder / RESULT).exists()), None)
+    name = label_with_name(frozen.algo, settings_in(read_facts(run_dir / "config.yaml"))) if run_dir else ""
+    spec = ALGORITHMS.get(frozen.algo)
+    return name or (spec.title if spec else frozen.algo.replace("_", " "))
 
 
 class _Box(NamedTuple):
@@ -212,9 +226,7 @@ class Scene:
         title = fitted(game_title(frozen.game), px(_TITLE), px(_GAME[0]), bold=True)
         x = px(_MARGIN)
         x += self._write(title, x, y, _TITLE, ink=theme.ink, bold=True) + px(14)
-        spec = ALGORITHMS.get(frozen.algo)
-        algo = "published weights" if frozen.algo == IMPORTED else spec.title if spec else frozen.algo.replace("_", " ")
-        words = [algo, frozen.model.replace("_", " ")]
+        words = [trained_by(frozen), frozen.model.replace("_", " ")]
         words.append(f"run {frozen.run}" if frozen.run else "")
         words.append(frozen.tag or (f"generation {frozen.generation}" if frozen.generation is not None else ""))
         words.append(f"after {frozen.snapshot:,} frames" if frozen.snapshot is not None else "")
