@@ -124,7 +124,7 @@ $(DOCS_VENV)/.done: envs/requirements-docs.txt
 
 # One resolution for all supported Python versions.
 lock: ## resolve the packages of envs/*.in again (needs uv)
-	cd envs && for name in dev cpu gpu cloud cluster compare levels play docs; do \
+	cd envs && for name in dev cpu gpu cloud cluster compare export levels play docs; do \
 	  UV_CUSTOM_COMPILE_COMMAND="make lock" uv pip compile --quiet --universal --python-version 3.11 \
 	    --generate-hashes --no-annotate requirements-$$name.in \
 	    $$(test $$name = dev || echo --constraint requirements-dev.txt) --output-file requirements-$$name.txt; done

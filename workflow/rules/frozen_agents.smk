@@ -14,6 +14,7 @@ OUTPUTS:
     keras       = <results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras
     saved_model = <results>/runs/{algo}/{game}/{model}/{run}/frozen/saved_model
     graph       = <results>/runs/{algo}/{game}/{model}/{run}/frozen/model.pb
+    onnx        = <results>/runs/{algo}/{game}/{model}/{run}/frozen/model.onnx
     record      = <results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json
     rollout     = <results>/runs/{algo}/{game}/{model}/{run}/rollout.npz
     steps       = <results>/runs/{algo}/{game}/{model}/{run}/rollout.parquet
@@ -23,7 +24,7 @@ OUTPUTS:
 Tagged moments of a run can have all these files, too, such as tags/human/rollout.npz. The rule
 freeze_tag makes their frozen/. Tags: initial, human, frames such as 400M, hours such as 2HR; see docs/zoo.md.
 
-A model is frozen only if its three forms act like the native core on a recorded episode; `freeze` in the configuration
+A model is frozen only if its forms act like the native core on a recorded episode; `freeze` in the configuration
 says which of them are kept besides the Keras model. Keras networks have no graph and need neither core nor noise table
 (except in the platform game, which looks for the core in results/native): Keras plays their episode. A rollout needs
 only the Keras model and its record, so it can be made again wherever that folder is.
@@ -39,6 +40,7 @@ rule freeze_model:
         **chosen_forms(
             saved_model=directory("<results>/runs/{algo}/{game}/{model}/{run}/frozen/saved_model"),
             graph="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.pb",
+            onnx="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.onnx",
         ),
         keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
         record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
@@ -60,7 +62,10 @@ use rule freeze_model as freeze_keras_model with:
     input:
         checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
     output:
-        **chosen_forms(saved_model=directory("<results>/runs/{algo}/{game}/{model}/{run}/frozen/saved_model")),
+        **chosen_forms(
+            saved_model=directory("<results>/runs/{algo}/{game}/{model}/{run}/frozen/saved_model"),
+            onnx="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.onnx",
+        ),
         keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
         record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
     wildcard_constraints:
@@ -78,6 +83,7 @@ use rule freeze_model as freeze_tag with:
         **chosen_forms(
             saved_model=directory("<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/frozen/saved_model"),
             graph="<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/frozen/model.pb",
+            onnx="<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/frozen/model.onnx",
         ),
         keras="<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/frozen/model.keras",
         record="<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/frozen/model.json",
@@ -95,7 +101,8 @@ use rule freeze_tag as freeze_keras_tag with:
         records="<results>/runs/{algo}/{game}/{model}/{run}/log.jsonl",
     output:
         **chosen_forms(
-            saved_model=directory("<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/frozen/saved_model")
+            saved_model=directory("<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/frozen/saved_model"),
+            onnx="<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/frozen/model.onnx",
         ),
         keras="<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/frozen/model.keras",
         record="<results>/runs/{algo}/{game}/{model}/{run}/tags/{tag}/frozen/model.json",

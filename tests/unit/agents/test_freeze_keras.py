@@ -24,6 +24,17 @@ def test_a_frozen_policy_has_keras_and_saved_model_but_no_graph(policy_folder, m
     assert record["files"] == {"keras": "model.keras", "saved_model": "saved_model"}
 
 
+def test_onnx_remembers_like_the_agent_under_the_same_names(policy, tmp_path):
+    assert freeze(policy(), tmp_path / "frozen", steps=12, forms=["onnx"])["steps"] == 12
+    assert sorted(path.name for path in (tmp_path / "frozen").iterdir()) == ["model.json", "model.keras", "model.onnx"]
+    inputs = {"observation": np.zeros((2, 84, 84, 4), "f"), "previous_action": np.zeros(2, "i")}
+    inputs |= {"previous_reward": np.zeros(2, "f"), "hidden_state": np.zeros((2, 256), "f")}
+    said = open_frozen(tmp_path / "frozen").load_onnx()(inputs | {"cell_state": np.zeros((2, 256), "f")})
+    assert {name: array.shape for name, array in said.items()} == {
+        "logits": (2, 4), "baseline": (2, 1), "new_hidden_state": (2, 256), "new_cell_state": (2, 256),
+    }  # fmt: skip
+
+
 def test_model_json_tells_inputs_memory_and_action_rule(policy_folder):
     record = json.loads((policy_folder() / "model.json").read_text())
     assert (record["policy"], record["action_rule"]) == ("sampled", "drawn with the probabilities softmax(outputs)")

@@ -23,13 +23,21 @@ DOCS = Path(__file__).parents[3] / "docs" / "your_network.md"
 def exported(agent, tmp_path):
     """Exports an agent: its checkpoint, and the file."""
 
-    def export(model="small", **choices):
+    def export(model="small", *, name="weights.npz", **choices):
         checkpoint = agent(model, **choices)
         write_checkpoint(tmp_path / "checkpoint.npz", checkpoint)
-        export_weights(tmp_path / "checkpoint.npz", tmp_path / "weights.npz", noise="")
-        return checkpoint, tmp_path / "weights.npz"
+        export_weights(tmp_path / "checkpoint.npz", tmp_path / name, noise="")
+        return checkpoint, tmp_path / name
 
     return export
+
+
+def test_a_damaged_file_of_safetensors_is_told(exported, tmp_path):
+    _, path = exported(name="weights.safetensors")
+    for content in (path.read_bytes()[:-1], b"{}", b""):
+        path.write_bytes(content)
+        with pytest.raises(NeurozooError, match=r"weights.safetensors is damaged or holds more than arrays of numbers"):
+            import_agent(path, noise="", game="breakout", model="small", run_dir=tmp_path / "run")
 
 
 def changed(path, **arrays):
@@ -43,9 +51,10 @@ def changed(path, **arrays):
     return path
 
 
+@pytest.mark.parametrize("name", ["weights.npz", "weights.safetensors"])
 @pytest.mark.parametrize("model", ["small", "es_atari", "recurrent_large"])  # plain, with a reference, without biases
-def test_what_export_wrote_comes_back_with_every_bit(exported, tmp_path, model):
-    checkpoint, path = exported(model, game="breakout")
+def test_what_export_wrote_comes_back_with_every_bit(exported, tmp_path, model, name):
+    checkpoint, path = exported(model, name=name, game="breakout")
     folder = import_agent(path, noise="", game=checkpoint.game, model=model, run_dir=tmp_path / "run")
     found = read_checkpoint(folder / "checkpoint.npz")
     np.testing.assert_array_equal(found.theta, checkpoint.theta)
@@ -53,7 +62,7 @@ def test_what_export_wrote_comes_back_with_every_bit(exported, tmp_path, model):
     np.testing.assert_array_equal(found.reference, checkpoint.reference)
     assert (found.algo, found.game, found.model, found.run) == ("imported", checkpoint.game, model, 1)
     record = yaml.safe_load((folder / "config.yaml").read_text())
-    assert record["source"]["weights"] == "weights.npz"
+    assert record["source"]["weights"] == name
     assert json.loads((folder / "genome.json").read_text())["genome"] is None
     assert import_agent(path, noise="", game=checkpoint.game, model=model, run_dir=tmp_path / "run") == folder
 

@@ -10,7 +10,7 @@ from neurozoo.environments.gymnasium_games import gymnasium_spaces
 from neurozoo.errors import NeurozooError
 from neurozoo.plan import warnings
 from neurozoo.plan.configuration import check_config
-from neurozoo.plan.warnings import missing_packages, played_differently, try_environments
+from neurozoo.plan.warnings import computed_by_keras, missing_packages, played_differently, try_environments
 
 PROJECT = Path(__file__).parents[3]
 SEARCH = {"algo": "cma_me", "games": ["mario"], "models": ["plain"], "preset": "mario_demo"}
@@ -40,6 +40,20 @@ def test_a_dask_cluster_needs_its_packages(monkeypatch):
     monkeypatch.setattr(warnings, "find_spec", lambda name: None)
     config = check_config({"experiments": {"demo": EVOLUTION}, "distributed": {"cluster": "local", "workers": 2}})
     assert "make setup EXTRAS=cluster" in missing_packages(config)
+
+
+def test_onnx_needs_its_packages(monkeypatch):
+    monkeypatch.setattr(warnings, "find_spec", lambda name: None)
+    config = check_config({"experiments": {"demo": EVOLUTION}, "freeze": {"forms": ["onnx"]}})
+    assert "make setup EXTRAS=export" in missing_packages(config)
+
+
+def test_a_network_that_keras_computes_is_told_once():
+    learner = {"algo": "impala", "games": ["pong"], "runs": 2}
+    chosen = {name: learner | {"models": [name]} for name in ("impala_shallow", "impala_shallow_lstm")}
+    chosen["mine"] = learner | {"models": ["impala_deep"], "overrides": {"engine": "keras"}}
+    (said,) = computed_by_keras(check_config({"experiments": chosen | {"other": EVOLUTION}}))
+    assert said.startswith("Keras computes the network 'impala_shallow_lstm', which takes longer: the core learns")
 
 
 def told(*experiments):

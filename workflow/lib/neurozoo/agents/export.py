@@ -20,10 +20,11 @@ from neurozoo.agents.frozen import GRAPH_FILE, FrozenModel, open_frozen
 from neurozoo.agents.graph_reader import read_graph
 from neurozoo.agents.playable_agent import read_agent
 from neurozoo.agents.tags import FINAL
+from neurozoo.agents.weights_import import FORMS
 from neurozoo.agents.zoo_listing import ZooAgent, facts_of
 from neurozoo.agents.zoo_names import gym_id
 from neurozoo.environments.game_networks import layout_of
-from neurozoo.errors import NeurozooError
+from neurozoo.errors import NeurozooError, needing
 from neurozoo.files import copy_file, open_text, parse_json, write_json, written_whole
 from neurozoo.genomes.genome import Weights, decode
 from neurozoo.genomes.noise_table import open_noise_table
@@ -178,7 +179,7 @@ def export_weights(
 ) -> dict[str, tuple]:
     """Writes an agent's weights as plain arrays, for programs that know nothing of genomes.
 
-    The source is as in `read_agent`; of the folder of a run, its `checkpoint.npz` if it has one. The `.npz` has
+    The source is as in `read_agent`; of the folder of a run, its `checkpoint.npz` if it has one. The output has
     `conv1/w` of shape (height, width, in, out), `conv1/b`, ... in the order of the layers, and `reference` for virtual
     batch norm. They can be opened without pickle. Only weights that have to be decoded need the noise table.
 
@@ -186,11 +187,11 @@ def export_weights(
         The arrays' shapes by name.
 
     Raises:
-        NeurozooError: A file is missing or damaged, or `output` does not end in `.npz`.
+        NeurozooError: A file is missing or damaged, or `output` has none of the suffixes `FORMS`.
     """
     output = Path(output)
-    if output.suffix != ".npz":
-        raise NeurozooError(f"Weights are written as .npz, but got {output}. Give a name that ends in .npz.")
+    if output.suffix not in FORMS:
+        raise NeurozooError(f"Weights are written as {' or '.join(FORMS)}, but got {output}. Give a name that ends so.")
     path = Path("" if is_text(source) else source)
     path = path / "checkpoint.npz" if (path / "checkpoint.npz").is_file() else path
     if not is_text(source) and path.suffix == ".npz":
@@ -207,5 +208,10 @@ def export_weights(
     if reference is not None:
         arrays["reference"] = reference
     with written_whole(output) as temporary:
-        np.savez(temporary, **arrays)
+        if output.suffix == ".npz":
+            np.savez(temporary, **arrays)
+        else:
+            with needing("export", "A file .safetensors"):
+                from safetensors.numpy import save_file
+            save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, temporary)
     return {name: array.shape for name, array in arrays.items()}

@@ -24,6 +24,7 @@ from neurozoo.agents.freeze_keras import (
 from neurozoo.agents.frozen import (
     GRAPH_FILE,
     KERAS_FILE,
+    ONNX_FILE,
     RECORD_FILE,
     SAVED_MODEL,
     observation_range,
@@ -38,7 +39,7 @@ from neurozoo.agents.tags import snapshot_path
 from neurozoo.environments.game_networks import AnyLayout, layout_of
 from neurozoo.environments.observations import ObservationShape, observation_shape
 from neurozoo.environments.protocols import has_continuous_outputs, output_names
-from neurozoo.errors import NeurozooError
+from neurozoo.errors import NeurozooError, needing
 from neurozoo.evaluation import Episode, Trace, trace_episode
 from neurozoo.files import folder_written_whole, write_json, write_text
 from neurozoo.folders import delete, delete_folder, find
@@ -57,9 +58,10 @@ _RULES = {
     "sampled": "drawn with the probabilities softmax(outputs)",
     "continuous": "all outputs are obeyed",
 }
-FORMS = ("saved_model", "graph")  # besides the Keras model, which everything here reads
+FORMS = ("saved_model", "graph", "onnx")  # besides the Keras model, which everything here reads
+KEPT = FORMS[:2]  # without packages of others than Keras and TensorFlow
 _PARTS = (
-    KERAS_FILE, GRAPH_FILE, RECORD_FILE, SAVED_MODEL, f"{SAVED_MODEL}/*.pb", f"{SAVED_MODEL}/assets",
+    KERAS_FILE, GRAPH_FILE, ONNX_FILE, RECORD_FILE, SAVED_MODEL, f"{SAVED_MODEL}/*.pb", f"{SAVED_MODEL}/assets",
     f"{SAVED_MODEL}/variables", f"{SAVED_MODEL}/variables/variables.*",
 )  # fmt: skip
 SCORES = ("validation_score", "test_score", "test_episodes", "iteration", "frames")  # of genome.json
@@ -76,7 +78,7 @@ def freeze_run(
     generation: int | None = None,
     snapshot: int | None = None,
     tag: str | None = None,
-    forms: Collection[str] = FORMS,
+    forms: Collection[str] = KEPT,
     log: str | os.PathLike | None = None,
 ) -> dict[str, int]:
     """Freezes a run's result as `frozen/` in its folder, or an earlier agent of the run.
@@ -95,7 +97,7 @@ def freeze_run(
         generation: Number of a generation, from 1.
         snapshot: Number of frames in the name of a snapshot.
         tag: A tag such as `human` or `2HR`, see `agents.tags`.
-        forms: Which of `FORMS` to keep besides the Keras model; all of them are made and checked.
+        forms: Which of `FORMS` to keep besides the Keras model; `KEPT` are always made and checked.
         log: Optional file for a line about the check.
 
     Returns:
@@ -182,7 +184,7 @@ def freeze(
     trace: Trace | None = None,
     scores: Mapping[str, Any] = NO_FACTS,
     moment: Mapping[str, int | str | None] = NO_FACTS,
-    forms: Collection[str] = FORMS,
+    forms: Collection[str] = KEPT,
     steps: int = CHECKED_STEPS,
 ) -> dict[str, int]:
     """Writes a frozen model, and checks on an episode that it acts like the trained agent.
@@ -194,7 +196,7 @@ def freeze(
             one here, of which all outputs are compared.
         scores: Facts of `genome.json`, of which `model.json` repeats `SCORES`.
         moment: `generation`, `tag` or `snapshot` that the weights are from; none for the run's result.
-        forms: Which of `FORMS` to keep besides the Keras model; all of them are made and checked.
+        forms: Which of `FORMS` to keep besides the Keras model; `KEPT` are always made and checked.
         steps: Longest episode that a Keras network plays, in steps.
 
     Returns:
@@ -220,6 +222,9 @@ def freeze(
         _save_served(model, signatures, new / SAVED_MODEL)
         if isinstance(layout, Layout):
             (new / GRAPH_FILE).write_bytes(graph.SerializeToString(deterministic=True))
+        if "onnx" in forms:
+            record["files"]["onnx"] = ONNX_FILE
+            _save_onnx(signatures["serving_default"], new / ONNX_FILE)
         write_json(new / RECORD_FILE, record)
         if isinstance(layout, KerasLayout):
             record["check"] = check_same_outputs(open_frozen(new), play_policy(checkpoint, layout, steps=steps))
@@ -248,6 +253,14 @@ def _save_served(model: "keras.Model", signatures: dict, path: Path) -> None:
         tf.saved_model.save(served, str(path), signatures=signatures)
     except tf.errors.ResourceExhaustedError as error:  # the disk is full
         raise OSError(errno.ENOSPC, error.message) from error
+
+
+def _save_onnx(signature: Any, path: Path) -> None:
+    """Writes a TensorFlow function as ONNX, with the same names of inputs and outputs."""
+    with needing("export", "ONNX"):
+        import tf2onnx
+
+    tf2onnx.convert.from_function(signature, signature.input_signature, output_path=path)
 
 
 def _describe(checkpoint: Checkpoint, layout: AnyLayout, scores: Mapping) -> dict:

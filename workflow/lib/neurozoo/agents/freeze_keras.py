@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from neurozoo.agents.checkpoint import Checkpoint
-from neurozoo.agents.frozen import KERAS_FILE, REMEDY, SAVED_MODEL, FrozenModel
+from neurozoo.agents.frozen import KERAS_FILE, ONNX_FILE, REMEDY, SAVED_MODEL, FrozenModel
 from neurozoo.agents.policies import ACTION_RULES, NetworkOutputs, PolicyInputs, State
 from neurozoo.environments import make_world
 from neurozoo.errors import NeurozooError
@@ -103,9 +103,12 @@ def check_same_outputs(frozen: FrozenModel, trace: PolicyTrace) -> dict[str, int
     tensors = list(map(tf.constant, trace.inputs))
     said = frozen.load_served()(**dict(zip(names, tensors, strict=True)))
     forms = {KERAS_FILE: model(tensors, training=False), SAVED_MODEL: [said[key] for key in keys]}
+    if (frozen.folder / ONNX_FILE).exists():
+        said = frozen.load_onnx()(dict(zip(names, trace.inputs, strict=True)))
+        forms[ONNX_FILE] = [said[key] for key in keys]
     for form, outputs in forms.items():
         for key, found, expected in zip(keys, outputs, trace.outputs, strict=True):
-            errors = np.abs(found.numpy() - expected).reshape(len(expected), -1).max(axis=-1)
+            errors = np.abs(np.asarray(found) - expected).reshape(len(expected), -1).max(axis=-1)
             wrong = np.flatnonzero(~(errors <= CLOSE * max(np.abs(expected).max(), 1e-6)))
             if wrong.size:
                 raise NeurozooError(

@@ -1,6 +1,6 @@
 """Reads frozen models: an agent in a folder that opens without this package.
 
-`model.keras`, `saved_model/` and `model.pb` are three forms of the same network; Keras networks have no `model.pb`.
+`model.keras`, `saved_model/`, `model.pb` and `model.onnx` are forms of one network; Keras networks have no `model.pb`.
 `model.json` describes the network, its inputs, its memory, and how its outputs become actions. `neurozoo.agents.freeze`
 writes such folders.
 """
@@ -23,7 +23,7 @@ from neurozoo.environments.games import check_game
 from neurozoo.environments.gymnasium_games import UntrustedModuleError
 from neurozoo.environments.observations import ObservationShape, brightest, observation_shape
 from neurozoo.environments.protocols import Protocol, has_continuous_outputs
-from neurozoo.errors import NeurozooError
+from neurozoo.errors import NeurozooError, needing
 from neurozoo.files import open_file, parse_json, plain_name, reached_file, read_json
 from neurozoo.files.npz import GROWTH, MOST_TEXT
 from neurozoo.records.format import check_format
@@ -33,7 +33,8 @@ from neurozoo.records.run_result import FILES, read_run_result
 if TYPE_CHECKING:
     import keras
 
-KERAS_FILE, SAVED_MODEL, GRAPH_FILE, RECORD_FILE = "model.keras", "saved_model", "model.pb", "model.json"
+KERAS_FILE, SAVED_MODEL, GRAPH_FILE, ONNX_FILE = "model.keras", "saved_model", "model.pb", "model.onnx"
+RECORD_FILE = "model.json"
 MOST_SIDE = 2**20  # numbers along one side of an activation
 REMEDY = "Freeze the agent again: python -m neurozoo freeze, or the rule freeze_model."
 LONGEST_LINE = 300  # characters of what a library says
@@ -147,6 +148,24 @@ class FrozenModel:
             raise NeurozooError(f"{path} is missing or not a SavedModel ({first_line(error)}). {REMEDY}") from error
         signature.owner = loaded  # its variables live as long as this object
         return signature
+
+    def load_onnx(self) -> Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]:
+        """Loads `model.onnx`: from inputs by name to outputs by name, as `load_served`.
+
+        Raises:
+            NeurozooError: The package onnxruntime or the file is missing, or the file is damaged.
+        """
+        with needing("export", "ONNX"):
+            import onnxruntime
+
+        path = self.folder / ONNX_FILE
+        try:
+            with reached_file(path) as reached:
+                session = onnxruntime.InferenceSession(reached, providers=["CPUExecutionProvider"])
+        except Exception as error:  # onnxruntime has a class of its own for each fault
+            raise NeurozooError(f"{path} is missing or not ONNX ({first_line(error)}). {REMEDY}") from error
+        names = [each.name for each in session.get_outputs()]
+        return lambda inputs: dict(zip(names, session.run(names, inputs), strict=True))
 
     def activations_model(self, layers: list[str]) -> "keras.Model":
         """Returns the model with a list of outputs: the activations of the named layers, in the given order.

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from neurozoo.agents.frozen import GRAPH_FILE, KERAS_FILE, SAVED_MODEL, open_frozen
+from neurozoo.agents.frozen import GRAPH_FILE, KERAS_FILE, ONNX_FILE, SAVED_MODEL, open_frozen
 from neurozoo.agents.graph import load_graph
 from neurozoo.environments.observations import ObservationShape
 from neurozoo.errors import NeurozooError
@@ -20,7 +20,7 @@ CLOSE = 1e-4  # largest error of a continuous output, as a fraction of the episo
 
 
 def check_same_actions(folder: str | os.PathLike, trace: Trace) -> dict[str, int]:
-    """Checks that all three forms of the frozen model in a folder act as in a recorded episode.
+    """Checks that all forms of the frozen model in a folder act as in a recorded episode.
 
     Returns:
         `steps` that were compared, and `ties`: steps in which a form took the other of two equally good actions.
@@ -40,6 +40,9 @@ def check_same_actions(folder: str | os.PathLike, trace: Trace) -> dict[str, int
         SAVED_MODEL: lambda batch: served(observation=tf.constant(batch))["logits"].numpy(),
         GRAPH_FILE: load_graph(frozen, frozen.folder / GRAPH_FILE),
     }
+    if (frozen.folder / ONNX_FILE).exists():
+        run = frozen.load_onnx()
+        forms[ONNX_FILE] = lambda batch: run({"observation": batch})["logits"]
     steps = len(trace.actions)
     is_tie = _ties(trace.logits) if not frozen.is_continuous else np.zeros(steps, bool)
     tied = np.zeros(steps, bool)

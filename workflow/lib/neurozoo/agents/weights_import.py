@@ -12,13 +12,14 @@ from neurozoo.agents.imported_run import ImportChoices, choose_folder, write_imp
 from neurozoo.agents.playable_agent import IMPORTED, chosen_protocol
 from neurozoo.environments.game_networks import AnyLayout, any_layout_of
 from neurozoo.environments.games import check_game
-from neurozoo.errors import NeurozooError, naming
-from neurozoo.files import sha256_of
+from neurozoo.errors import NeurozooError, naming, needing
+from neurozoo.files import open_file, sha256_of
 from neurozoo.files.npz import DAMAGE, read_npz
 from neurozoo.genomes.reading import GenomeRecord
 from neurozoo.networks.catalogue import get_architecture
 from neurozoo.networks.keras_networks import KerasNetwork
 
+FORMS = (".npz", ".safetensors")  # of files with arrays of weights
 REFERENCE = "reference"  # the array beside the weights that virtual batch normalisation needs
 _HELP = "docs/your_network.md shows how weights of other programs are written."
 _ORDERS = ((2, 3, 1, 0), (1, 0))  # of axes that turn PyTorch's convolutions and dense layers into ours
@@ -31,7 +32,7 @@ def import_weights(source: str | os.PathLike, **choices: Unpack[ImportChoices]) 
     draws its actions from it.
 
     Args:
-        source: The `.npz`: floats named and shaped as `export_weights` writes them.
+        source: The file: floats named and shaped as `export_weights` writes them.
         **choices: See `ImportChoices`; `game` and `model` are needed.
 
     Returns:
@@ -68,10 +69,10 @@ def import_weights(source: str | os.PathLike, **choices: Unpack[ImportChoices]) 
 
 def _read(path: Path) -> dict[str, np.ndarray]:
     try:
-        arrays = read_npz(path)
+        arrays = read_npz(path) if path.suffix == ".npz" else _read_safetensors(path)
     except OSError as error:
         raise NeurozooError(
-            f"{path} cannot be read ({error.strerror}). Give an .npz with arrays of weights."
+            f"{path} cannot be read ({error.strerror}). Give a file with arrays of weights ({' or '.join(FORMS)})."
         ) from error
     except DAMAGE as error:
         reason = f"{type(error).__name__}: {error}"[:200]
@@ -82,6 +83,18 @@ def _read(path: Path) -> dict[str, np.ndarray]:
             "rollout or evaluate. To import its weights for another game, export them first."
         )
     return arrays
+
+
+def _read_safetensors(path: Path) -> dict[str, np.ndarray]:
+    with needing("export", "A file .safetensors"):
+        import safetensors.numpy
+
+    with open_file(path) as file:
+        content = file.read()
+    try:
+        return safetensors.numpy.load(content)
+    except safetensors.SafetensorError as error:
+        raise ValueError(str(error)) from error
 
 
 def joined(arrays: Mapping[str, np.ndarray], layout: AnyLayout) -> np.ndarray:

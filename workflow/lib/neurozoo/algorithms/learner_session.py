@@ -164,9 +164,5 @@ def find_network_core(context: RunContext) -> tuple[Path | None, list[str]]:
     """Returns the core library if it computes the network, and a sentence for the log if Keras does instead."""
     if context.settings.computes_natively(context.model):
         return context.core or Path(CORE), []
-    if context.settings.engine != "native":
-        return None, []
-    return None, [
-        "Keras computes the network: the core learns convolutions, dense layers, layer normalisation and ReLU, in "
-        "float32 and in one process."
-    ]
+    sentence = context.settings.about_keras(context.model)
+    return None, [sentence] if sentence else []

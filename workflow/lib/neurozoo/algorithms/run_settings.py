@@ -110,6 +110,10 @@ class Settings:
         """Files and folders of runs that a run starts from; none for most."""
         return ()
 
+    def about_keras(self, model: str) -> str | None:
+        """Returns a sentence if Keras computes a `{model}` although the core was chosen, else None."""
+        return None
+
     def needs_besides(self, game: str) -> tuple[Need, ...]:
         """Returns what must be built for a game, besides what the algorithm always needs."""
         return ()
@@ -298,6 +302,15 @@ class LearnerSettings(RunSettings):
     def computes_natively(self, model: str) -> bool:
         """Says whether the core computes a `{model}`; Keras does it otherwise."""
         return self.engine == "native" and learns_natively(get_architecture(model))
+
+    def about_keras(self, model: str) -> str | None:
+        """Says so for layers that the core cannot learn."""
+        if self.engine != "native" or self.computes_natively(model):
+            return None
+        return (
+            f"Keras computes the network {model!r}, which takes longer: the core learns convolutions, dense layers, "
+            "layer normalisation and ReLU, in float32 and in one process."
+        )
 
     def curriculum(self, frame_skip: int) -> Curriculum | None:
         """Returns what mazes to learn in are like; None for those of tests, and for other games."""

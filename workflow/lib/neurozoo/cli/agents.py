@@ -13,7 +13,11 @@ def add_commands(commands: args.Commands) -> None:
     """Adds `import`, `export` and `evaluate`."""
     command = args.add_command(commands, "import", _import, "import an agent from another system as a run")
     option = command.add_argument
-    option("source", metavar="FILE_OR_TEXT", help=f"{_GENOME}; arrays of weights (.npz); or a frozen graph (.pb)")
+    option(
+        "source",
+        metavar="FILE_OR_TEXT",
+        help=f"{_GENOME}; arrays of weights (.npz, .safetensors); or a frozen graph (.pb)",
+    )
     _add_names(command)
     option("--run", type=args.positive, default=1, help="number of the run")
     args.add(command, *args.PROTOCOL)
@@ -25,7 +29,7 @@ def add_commands(commands: args.Commands) -> None:
     command = args.add_command(commands, "export", _export, "write the weights of a genome or a run as plain arrays")
     option = command.add_argument
     option("source", metavar="FILE_OR_TEXT", help=f"{_GENOME}; or a checkpoint.npz")
-    option("weights", type=Path, help="file to write, such as weights.npz, with arrays conv1/w, conv1/b, ...")
+    option("weights", type=Path, help="file to write, .npz or .safetensors, with arrays conv1/w, conv1/b, ...")
     _add_names(command)
     args.add(command, "noise")
 
@@ -54,9 +58,9 @@ def _import(options):
 
 
 def _export(options):
-    from neurozoo.agents.export import export_weights
+    from neurozoo.agents.export import FORMS, export_weights
 
-    args.check_outputs((options.weights, ".npz"))
+    args.check_outputs((options.weights, *FORMS))
     choices = args.chosen(options, "noise", "game", "model")
     for name, shape in export_weights(options.source, options.weights, **choices).items():
         print(name, *shape)

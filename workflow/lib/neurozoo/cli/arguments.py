@@ -214,17 +214,17 @@ def read_overrides(options: argparse.Namespace) -> dict[str, Any]:
     return overrides
 
 
-def check_outputs(*files: tuple[Path | None, str]) -> None:
+def check_outputs(*files: tuple[Path | None, *tuple[str, ...]]) -> None:
     """Checks that files to write, if they are wanted, may be what will be in them, before any of them is written.
 
     Raises:
         NeurozooError: A file has another ending, and may be something else, or is the result of a run.
     """
-    for file, ending in files:
+    for file, *endings in files:
         if file is None:
             continue
-        if file.suffix != ending:
-            raise NeurozooError(f"{file} should end in {ending}. Nothing was written.")
+        if file.suffix not in endings:
+            raise NeurozooError(f"{file} should end in {' or '.join(endings)}. Nothing was written.")
         if file.name in OF_TRAINING and file.exists() and (file.parent / "config.yaml").exists():
             raise NeurozooError(f"{file} is the result of a training. Give another name. Nothing was written.")
 

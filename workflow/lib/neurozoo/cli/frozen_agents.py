@@ -18,8 +18,9 @@ def add_commands(commands: args.Commands) -> None:
     earlier("--generation", type=args.natural, help="freeze this generation's elite instead of the run's result")
     earlier("--snapshot", type=args.positive, metavar="FRAMES", help="freeze snapshots/FRAMES.npz instead")
     earlier("--tag", help="freeze the best network at this moment, such as initial, human, 400M or 2HR")
-    forms, rest = ["saved_model", "graph"], "what to keep besides model.keras, each as large as the checkpoint"
-    command.add_argument("--forms", nargs="*", choices=forms, default=forms, help=f"{rest} (default: both)")
+    forms = ["saved_model", "graph"]
+    rest = "what to keep besides model.keras, each as large as the checkpoint (default: saved_model graph)"
+    command.add_argument("--forms", nargs="*", choices=[*forms, "onnx"], default=forms, help=rest)
     args.add(command, "core", "noise")
 
     command = args.add_command(commands, "rollout", _rollout, "let a frozen agent play and record every step")

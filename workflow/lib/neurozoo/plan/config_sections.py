@@ -146,10 +146,11 @@ class Zoo(Section):
 class Freeze(Section):
     """The forms of frozen networks, docs/zoo.md."""
 
-    forms: list[Literal["saved_model", "graph"]] = Field(
+    forms: list[Literal["saved_model", "graph", "onnx"]] = Field(
         default=[],
         description="What frozen/ keeps besides model.keras, which rollouts and movies need: saved_model/ for programs "
-        "with TensorFlow, graph (model.pb) for the Atari Zoo's. Each is as large as the checkpoint.",
+        "with TensorFlow, graph (model.pb) for the Atari Zoo's, onnx (model.onnx) for others (EXTRAS=export). Each "
+        "is as large as the checkpoint.",
     )
 
 

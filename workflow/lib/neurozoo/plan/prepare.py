@@ -57,7 +57,7 @@ from neurozoo.plan.planned_runs import (
 )
 from neurozoo.plan.run_targets import check_run_targets, runs_of_targets
 from neurozoo.plan.unknown_targets import check_targets
-from neurozoo.plan.warnings import missing_packages, played_differently, try_environments
+from neurozoo.plan.warnings import computed_by_keras, missing_packages, played_differently, try_environments
 from neurozoo.records.kept_result import keep_result
 from neurozoo.signals import OF_SCHEDULERS, hang_up, leads
 
@@ -176,6 +176,7 @@ class Plan:
             yield from filter(None, [missing_packages(config)])
             yield from try_environments(config)
         yield from filter(None, [played_differently(config)])
+        yield from computed_by_keras(config)
         if has_files_here:
             yield from filter(None, [unseen_changes(config, self.runs)])
 

@@ -16,7 +16,7 @@ _BESIDE = {
     r"tags/[^/]+/checkpoint\.npz": "Training keeps it with zoo.keep_tags (docs/zoo.md): ask for frozen/model.json.",
     r"population/.*": "Training keeps it with record_population (docs/comparing.md).",
     r"generations/.*": "It comes with generations.mp4: ask for that.",
-    r".*frozen/(saved_model|model\.pb)": "The configuration does not keep this form: add it to freeze.forms.",
+    r".*frozen/(saved_model|model\.(pb|onnx))": "The configuration does not keep this form: add it to freeze.forms.",
     r".*\.poster\.png": "It comes with its movie: ask for that.",
     r".*recorded\..*": "This makes it: python -m neurozoo simple_dqn record",
     r"rollouts/streamlined\..*": "This makes it: python -m neurozoo rollout RUN_DIR --streamlined",

@@ -1,6 +1,7 @@
 """What a plan warns of before hours of training: packages, environments, and scores that will not be compared."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -8,13 +9,13 @@ from neurozoo.algorithms.agent_names import algo_name
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.environments.games import PLATFORMER_GAMES, world_of
 from neurozoo.errors import NeurozooError
-from neurozoo.plan.planned_runs import planned_runs, runs_of, settings_of
+from neurozoo.plan.planned_runs import planned_runs, runs_of, settings_of, settings_of_run
 from neurozoo.plan.sweeps import members_of
 from neurozoo.records.comparability import fact_name, facts_of
 from neurozoo.records.run_result import FILE as RESULT
 
 # A module of each group of packages that only some users need.
-MODULES = {"cluster": "dask_jobqueue", "compare": "plotly", "levels": "ribs"}
+MODULES = {"cluster": "dask_jobqueue", "compare": "plotly", "export": "tf2onnx", "levels": "ribs"}
 
 Way = tuple[tuple[str, str], ...]  # the facts of how episodes are played, by name
 
@@ -24,6 +25,8 @@ def missing_packages(config: Mapping) -> str | None:
     needed = {extra for run in planned_runs(config) for extra in ALGORITHMS[run.algo].extras}
     if config["distributed"]:
         needed.add("cluster")
+    if "onnx" in config["freeze"]["forms"]:
+        needed.add("export")
     missing = sorted(extra for extra in needed if find_spec(MODULES[extra]) is None)
     if not missing:
         return None
@@ -33,6 +36,12 @@ def missing_packages(config: Mapping) -> str | None:
         f"This configuration needs packages that are not installed here ({modules}); without them, jobs will fail. "
         f"Run once: make setup EXTRAS={extras}"
     )
+
+
+def computed_by_keras(config: Mapping) -> Iterator[str]:
+    """Yields a sentence for each network that Keras computes although its runs chose the core."""
+    said = (settings_of_run(config, **asdict(run)).about_keras(run.model) for run in planned_runs(config))
+    yield from filter(None, dict.fromkeys(said))
 
 
 def try_environments(config: Mapping) -> Iterator[str]:
