@@ -41,7 +41,7 @@ def imported():
 
 def test_what_the_library_imports_is_declared():
     declared = packages(DYNAMIC["dependencies"]["file"])
-    for extra in ("cloud", "cluster", "compare", "levels", "play", "gpu"):
+    for extra in ("cloud", "cluster", "compare", "export", "levels", "play", "gpu"):
         declared |= packages(EXTRAS[extra]["file"])
     modules = {MODULES.get(name, name.replace("-", "_")).lower() for name in declared}
     # pydantic_core comes with pydantic, botocore with boto3. The loops in PyTorch are run by an interpreter that has it
@@ -55,12 +55,12 @@ def test_the_default_is_the_library_with_the_workflow_and_nothing_of_the_extras(
     default = packages(["envs/requirements-library.in", "envs/requirements-workflow.in"])
     locked = packages(["envs/requirements-cpu.txt"])
     assert default | {"tensorflow-cpu"} <= locked
-    for extra in ("cloud", "cluster", "compare", "levels"):
+    for extra in ("cloud", "cluster", "compare", "export", "levels"):
         assert packages(EXTRAS[extra]["file"]) - {"importlib-metadata"} & locked == set()
         assert packages(EXTRAS[extra]["file"]) <= packages([f"envs/requirements-{extra}.txt"])
 
 
-@pytest.mark.parametrize("name", ["cpu", "cloud", "cluster", "compare", "levels", "play", "gpu"])
+@pytest.mark.parametrize("name", ["cpu", "cloud", "cluster", "compare", "export", "levels", "play", "gpu"])
 def test_all_locks_have_the_versions_of_that_for_tests(name):
     def versions(file):
         return dict(re.findall(r"^([\w.-]+)==(\S+)", (ENVS / file).read_text(), re.MULTILINE))
