@@ -1,4 +1,5 @@
 import contextlib
+import hashlib
 import html
 import json
 import os
@@ -11,6 +12,7 @@ from urllib.parse import unquote
 import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.gallery.pages import build_site, bundle_site
+from rocrate.rocrate import ROCrate
 
 RUN = "runs/ga/frostbite/small/1"
 EVIL = "<img src=x onerror='document.title=1'>\"&'"
@@ -222,6 +224,25 @@ def test_a_bundle_holds_everything_that_it_links_to(results, tmp_path, suffix):
     assert not list(bundle.rglob("checkpoint.npz"))
     text = (bundle / f"{RUN}.html").read_text()
     assert re.search(r"<td>runs/ga/frostbite/small/1/checkpoint.npz <span[^>]*>not in this copy", text)
+
+
+def test_a_bundle_is_a_crate_that_names_runs_files_and_hashes(results, tmp_path):
+    """Readers of RO-Crates, such as those of archives that give DOIs, find what each run made."""
+    bundle_site(results, tmp_path / "bundle", replications=100)
+    crate = ROCrate(tmp_path / "bundle")
+    assert crate.name == "Agents in Frostbite, Pong"
+    assert crate.datePublished
+    assert "name one here" in crate.license
+    files = {entity.id: entity for entity in crate.data_entities}
+    on_disk = {path.relative_to(tmp_path / "bundle").as_posix() for path in (tmp_path / "bundle").rglob("*.*")}
+    assert set(files) == on_disk - {"ro-crate-metadata.json"}
+    movie = files[f"files/{RUN}/activation.mp4"]
+    content = (tmp_path / "bundle" / movie.id).read_bytes()
+    assert (movie["sha256"], movie["contentSize"]) == (hashlib.sha256(content).hexdigest(), str(len(content)))
+    run = crate.get(f"#{RUN.removeprefix('runs/')}")
+    assert movie in run["result"]
+    assert run["instrument"]["name"] == "Neurozoo"
+    assert run["name"] == "GA, small, Frostbite, run 1"
 
 
 def test_a_bundle_can_be_unpacked_on_windows(results, tmp_path):

@@ -22,6 +22,7 @@ from neurozoo.figures.style import reservations, si_label
 from neurozoo.files import copy_file, read_json, write_text, written_whole
 from neurozoo.files.templates import STATIC, environment
 from neurozoo.folders import delete, find, guard
+from neurozoo.gallery.crate import write_crate
 from neurozoo.gallery.explanations import (
     best_run,
     explain_algorithm,
@@ -101,6 +102,7 @@ def _fill_bundle(results: Path, folder: Path, url: str, **statistics: Unpack[Res
     for path in sorted(_bundled_paths(manifest)):
         copy_file(results / path, folder / _INSIDE / portable(path), is_durable=False)
     _write_pages(manifest, folder, files=_INSIDE, url=url)
+    write_crate(manifest, folder, inside=_INSIDE)
     return manifest
 
 
