@@ -1,4 +1,4 @@
-"""Describes a bundle as an RO-Crate, so that an archive such as Zenodo can give it a DOI and other programs can read it.
+"""Describes a bundle as an RO-Crate: archives that give DOIs, such as Zenodo, and other programs can read it.
 
 Source: Sefton et al. 2023, "RO-Crate Metadata Specification 1.1.3", https://w3id.org/ro/crate/1.1.
 """
