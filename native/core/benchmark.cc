@@ -9,6 +9,12 @@
 #include <system_error>
 #include <thread>
 
+#ifdef __aarch64__
+#define VECTOR_REGISTER "+w"
+#else
+#define VECTOR_REGISTER "+x"
+#endif
+
 namespace neurozoo {
 namespace {
 
@@ -24,7 +30,7 @@ constexpr std::int64_t kRounds = 100'000;
 constexpr std::int64_t kBufferBytes = std::int64_t{256} << 20;
 constexpr int kPasses = 5;
 
-using Vector = float __attribute__((vector_size(4 * kLanes)));
+using Register = float __attribute__((vector_size(4 * kLanes)));
 using Words = std::uint64_t __attribute__((vector_size(4 * kLanes)));
 
 double ProcessorSeconds() {
@@ -120,18 +126,19 @@ Seconds TimeForward(Network* network, const NetworkPlan& plan, const float* plan
 int VectorLanes() { return kLanes; }
 
 double PeakMultiplyAdds(double seconds) {
-  Vector sums[kChains], factor, summand;
+  Register sums[kChains], factor, summand;
   for (int lane = 0; lane < kLanes; ++lane) factor[lane] = 0.999f, summand[lane] = 0.001f;
-  for (Vector& sum : sums) sum = summand;
+  for (Register& sum : sums) sum = summand;
   double best = 0;
   for (double begin = ProcessorSeconds(), now = begin; now < begin + seconds;) {
     const double first = now;
-    asm volatile("" : "+x"(factor), "+x"(summand));  // hides the values, so that nothing is computed at compile time
+    // Hides the values, so that nothing is computed at compile time.
+    asm volatile("" : VECTOR_REGISTER(factor), VECTOR_REGISTER(summand));
     for (std::int64_t round = 0; round < kRounds; ++round) {
 #pragma GCC unroll 12
       for (int i = 0; i < kChains; ++i) sums[i] = sums[i] * factor + summand;
     }
-    for (Vector& sum : sums) asm volatile("" : "+x"(sum));  // counts as a use of the sum
+    for (Register& sum : sums) asm volatile("" : VECTOR_REGISTER(sum));  // counts as a use of the sum
     now = ProcessorSeconds();
     best = std::max(best, static_cast<double>(kRounds * kChains * kLanes) / (now - first));
   }
@@ -157,7 +164,7 @@ double ReadBandwidth(int num_threads) {
 #pragma GCC unroll 8
             for (int k = 0; k < 8; ++k) sums[k] += words[i + k];
           }
-          for (Words& sum : sums) asm volatile("" : "+x"(sum));
+          for (Words& sum : sums) asm volatile("" : VECTOR_REGISTER(sum));
         });
       }
     } catch (const std::system_error&) {
