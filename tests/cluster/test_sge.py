@@ -23,10 +23,9 @@ if len(open("slices").readlines()) < 4:
     signal.pause()
 """
 
-# Two idle devices, as nvidia-smi prints them for GPUtil.
+# Two idle devices, as nvidia-smi prints them.
 DEVICES = "".join(
-    f"{number}, GPU-{number}c9d0000-0000-0000-0000-000000000000, 0, 40960, 4, 40956, 550.90.12, NVIDIA A100-SXM4-40GB, "
-    rf"[N/A], Disabled, Disabled, 26\n"
+    rf"{number}, GPU-{number}c9d0000-0000-0000-0000-000000000000, 0, 4, 40960, NVIDIA A100-SXM4-40GB\n"
     for number in (0, 1)
 )
 CLAIM = """

@@ -12,14 +12,14 @@ import pytest
 
 # Output of nvidia-smi with --format=csv,noheader,nounits: MiB and per cent, [N/A] if a device does not report it.
 GPUS = """\
-0, GPU-1c9d0000-0000-0000-0000-000000000000, 97, 40960, 31415, 9545, 550.90.12, NVIDIA A100-SXM4-40GB, 1320, Enabled, Disabled, 61
-1, GPU-2c9d0000-0000-0000-0000-000000000000, 0, 40960, 410, 40550, 550.90.12, NVIDIA A100-SXM4-40GB, 1321, Disabled, Disabled, 27
-2, GPU-3c9d0000-0000-0000-0000-000000000000, 35, 40960, 0, 40960, 550.90.12, NVIDIA A100-SXM4-40GB, [N/A], Disabled, Disabled, 27
-3, GPU-4c9d0000-0000-0000-0000-000000000000, 0, 40960, 4, 40956, 550.90.12, NVIDIA A100-SXM4-40GB, [N/A], Disabled, Disabled, 26
-"""  # noqa: E501
+0, GPU-1c9d0000-0000-0000-0000-000000000000, 97, 31415, 40960, NVIDIA A100-SXM4-40GB
+1, GPU-2c9d0000-0000-0000-0000-000000000000, 0, 410, 40960, NVIDIA A100-SXM4-40GB
+2, GPU-3c9d0000-0000-0000-0000-000000000000, 35, 0, 40960, NVIDIA A100-SXM4-40GB
+3, GPU-4c9d0000-0000-0000-0000-000000000000, 0, 4, 40960, NVIDIA A100-SXM4-40GB
+"""
 PROCESSES = """\
-GPU-1c9d0000-0000-0000-0000-000000000000, 4711, /usr/bin/python3, 31000
-GPU-3c9d0000-0000-0000-0000-000000000000, 4712, [Not Found], [N/A]
+GPU-1c9d0000-0000-0000-0000-000000000000, 4711, /usr/bin/python3
+GPU-3c9d0000-0000-0000-0000-000000000000, 4712, [Not Found]
 """
 UUID = "GPU-2c9d0000-0000-0000-0000-000000000000"
 PART = UUID.replace("GPU", "MIG")
@@ -51,7 +51,7 @@ def nvmlDeviceGetHandleByIndex(index):
 def nvmlDeviceGetUUID(gpu):
     return gpu[1]
 def nvmlDeviceGetName(gpu):
-    return gpu[7].encode()
+    return gpu[5].encode()
 def number(text):
     if text == "[N/A]":
         raise NVMLError
@@ -61,7 +61,7 @@ def nvmlDeviceGetUtilizationRates(gpu):
 def nvmlDeviceGetMemoryInfo(gpu, version=None):
     if version:
         raise NVMLError("Function Not Found")
-    return Record(total=number(gpu[3]) << 20, used=number(gpu[4]) << 20)
+    return Record(total=number(gpu[4]) << 20, used=number(gpu[3]) << 20)
 def nvmlDeviceGetComputeRunningProcesses(gpu):
     return [Record(pid=int(row[1])) for row in rows("processes.csv") if row[0] == gpu[1]]
 def nvmlSystemGetProcessName(pid):
@@ -72,13 +72,13 @@ def nvmlSystemGetProcessName(pid):
 def nvmlDeviceGetMigMode(gpu):
     if gpu[1].startswith("MIG-"):
         raise NVMLError("Invalid Argument")
-    return (1, 1) if len(gpu) > 12 else (0, 0)
+    return (1, 1) if len(gpu) > 6 else (0, 0)
 def nvmlDeviceGetMaxMigDeviceCount(gpu):
     return 7
 def nvmlDeviceGetMigDeviceHandleByIndex(gpu, index):
-    if index >= len(gpu) - 12 or not gpu[12 + index]:
+    if index >= len(gpu) - 6 or not gpu[6 + index]:
         raise NVMLError("Not Found")
-    return [gpu[0], gpu[12 + index], "[N/A]", "10240", str(5120 * index), "0", "", gpu[7] + " MIG 1g.10gb"]
+    return [gpu[0], gpu[6 + index], "[N/A]", str(5120 * index), "10240", gpu[5] + " MIG 1g.10gb"]
 """
 CLAIM = """
 import json, os, sys
@@ -120,8 +120,8 @@ class Node:
 cd {self.bin}
 test -s complaint && {{ cat complaint; exit 9; }}
 case "$*" in
-  "--query-gpu=index,uuid,"*" --format=csv,noheader,nounits") cat gpus.csv;;
-  "--query-compute-apps=gpu_uuid,pid,process_name,used_memory --format=csv,noheader,nounits") cat processes.csv;;
+  "--query-gpu=index,uuid,utilization.gpu,memory.used,memory.total,name --format=csv,noheader,nounits") cat gpus.csv;;
+  "--query-compute-apps=gpu_uuid,pid,process_name --format=csv,noheader,nounits") cat processes.csv;;
   *) exit 2;;
 esac
 """
@@ -216,7 +216,7 @@ def test_a_device_of_another_process_is_skipped_until_that_process_ends_in_any_w
 
 
 def test_of_jobs_that_start_together_no_two_get_one_device(node):
-    node.install(GPUS.replace(", 97, 40960, 31415,", ", 0, 40960, 0,").replace(", 35, ", ", 0, "))
+    node.install(GPUS.replace(", 97, 31415,", ", 0, 0,").replace(", 35, ", ", 0, "))
     jobs = [node.start() for _ in range(6)]
     answers = [json.loads(job.stdout.readline()) for job in jobs]
     taken = [answer["CUDA_VISIBLE_DEVICES"] for answer in answers if "error" not in answer]
@@ -416,6 +416,6 @@ def test_a_lock_that_cannot_be_made_is_explained(node):
 def test_looking_for_gpus_imports_neither_tensorflow_nor_numpy(node):
     code = (
         "import sys; from neurozoo.compute.gpus import claim_gpus; claim_gpus(0); "
-        "sys.exit(bool({'tensorflow', 'numpy', 'GPUtil', 'pynvml'} & set(sys.modules)))"
+        "sys.exit(bool({'tensorflow', 'numpy', 'pynvml'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

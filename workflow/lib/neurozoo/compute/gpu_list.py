@@ -1,7 +1,7 @@
-"""Lists the GPUs of a machine and what they do, from NVIDIA's library, or else from `nvidia-smi` with GPUtil.
+"""Lists the GPUs of a machine and what they do, from NVIDIA's library, or else from what `nvidia-smi` prints.
 
-NVIDIA's library (NVML, `nvidia-ml-py`) knows the parts of a divided GPU (MIG) and needs no parsing. GPUtil reads what
-`nvidia-smi` prints, for machines and containers that have the command but not the library.
+NVIDIA's library (NVML, `nvidia-ml-py`) knows the parts of a divided GPU (MIG) and needs no parsing. Some machines and
+containers have the command but not the library.
 """
 
 import math
@@ -91,28 +91,28 @@ def _text(answer: str | bytes) -> str:
 
 
 def _from_command() -> tuple[list[Gpu], str]:
-    import GPUtil
-
-    try:
-        found = GPUtil.getGPUs()
-    except (ValueError, IndexError, ZeroDivisionError):  # GPUtil tries to read error messages as numbers
-        told = subprocess.run(["nvidia-smi"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
+    told = _ask("--query-gpu=index,uuid,utilization.gpu,memory.used,memory.total,name")
+    rows = [row for line in told.splitlines() if len(row := line.split(", ", 5)) == 6]
+    if not rows:  # an error message
         first = next((line.strip() for line in told.splitlines() if line.strip()), "nothing")
         return [], f"nvidia-smi lists none; it says: {first.rstrip('.')}"
-    users = _users()
-    gpus = [
-        Gpu(str(gpu.id), gpu.uuid, gpu.name, gpu.memoryUtil, gpu.load, tuple(users.get(gpu.uuid, ()))) for gpu in found
-    ]
-    return gpus, "" if gpus else "nvidia-smi lists no GPU"
-
-
-def _users() -> dict[str, list[str]]:
-    """Returns the processes on each device, by its UUID; none if nvidia-smi does not list them."""
-    query = "--query-compute-apps=gpu_uuid,pid,process_name,used_memory"
-    command = ["nvidia-smi", query, "--format=csv,noheader,nounits"]
-    answer = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
     users: dict[str, list[str]] = {}
-    for row in (line.split(", ") for line in answer.splitlines()):
-        if len(row) == 4:
+    for row in (line.split(", ") for line in _ask("--query-compute-apps=gpu_uuid,pid,process_name").splitlines()):
+        if len(row) == 3:  # not an error message
             users.setdefault(row[0], []).append(f"{Path(row[2]).name} {row[1]}")
-    return users
+    return [
+        Gpu(index, uuid, product, _ratio(used, total), _ratio(load, "100"), tuple(users.get(uuid, ())))
+        for index, uuid, load, used, total, product in rows
+    ], ""
+
+
+def _ask(question: str) -> str:
+    command = ["nvidia-smi", question, "--format=csv,noheader,nounits"]
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
+
+
+def _ratio(part: str, whole: str) -> float:
+    try:
+        return float(part) / float(whole)
+    except (ValueError, ZeroDivisionError):  # [N/A]: old devices and virtual machines do not answer everything
+        return UNKNOWN
