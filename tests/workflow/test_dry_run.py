@@ -84,7 +84,7 @@ def test_every_run_with_parents_gets_its_family_tree(plan):
 def test_published_genomes_go_all_the_way_to_movies_and_scores_and_nothing_is_trained(plan):
     said = plan("--configfile", "config/published_genomes.yaml")
     counts = job_counts(said)
-    rules = ("import_genome", "freeze_model", "rollout", "activation_movie", "evaluate")
+    rules = ("import_genome", "freeze_imported", "rollout", "activation_movie", "evaluate")
     assert [counts[rule] for rule in rules] == [5] * 5
     assert counts["imported_scores"] == 1
     assert not {"train", "plot_learning_curves"} & set(counts)

@@ -22,7 +22,8 @@ if library.is_dir():
 
 from neurozoo.agents.playable_agent import IMPORTED
 from neurozoo.gallery.file_titles import FOLDERS
-from neurozoo.networks.catalogue import KERAS_NETWORKS
+from neurozoo.networks.catalogue import KERAS_NETWORKS, NETWORKS
+from neurozoo.networks.numpy_networks import is_plain
 from neurozoo.plan.planned_runs import filmed_runs, runs_with_lean, runs_with_levels, runs_with_predictions
 from neurozoo.plan.prepare import check_config_files, prepare, put_before_installed
 from neurozoo.plan.products import algo_pattern, figure_formats, planned_products, run_files
@@ -66,6 +67,8 @@ wildcard_constraints:
 
 # Networks without a native plan and without a graph.
 KERAS_NETWORK = "|".join(KERAS_NETWORKS)
+# Those that NumPy can play, too.
+PLAIN_NETWORK = "|".join(name for name, network in NETWORKS.items() if is_plain(network))
 
 # Some rules make their files of a run's tagged moments, too: they match {run} with "1" and with "1/tags/human".
 RUN_OR_TAG = r"[1-9]\d*(/tags/[^/]+)?"

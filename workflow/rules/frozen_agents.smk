@@ -25,9 +25,10 @@ Tagged moments of a run can have all these files, too, such as tags/human/rollou
 freeze_tag makes their frozen/. Tags: initial, human, frames such as 400M, hours such as 2HR; see docs/zoo.md.
 
 A model is frozen only if its forms act like the native core on a recorded episode; `freeze` in the configuration
-says which of them are kept besides the Keras model. Keras networks have no graph and need neither core nor noise table
-(except in the platform game, which looks for the core in results/native): Keras plays their episode. A rollout needs
-only the Keras model and its record, so it can be made again wherever that folder is.
+says which of them are kept besides the Keras model. NumPy plays the episode of most imported networks, so that their
+movies need not wait for the core. Keras networks have no graph and need neither core nor noise table (except in the
+platform game, which looks for the core in results/native): Keras plays their episode. A rollout needs only the Keras
+model and its record, so it can be made again wherever that folder is.
 """
 
 
@@ -55,6 +56,21 @@ rule freeze_model:
         runtime="30m",
     script:
         "../scripts/freeze_model.py"
+
+
+# Movies of agents from elsewhere need not wait until the core is compiled.
+ruleorder: freeze_imported > freeze_model
+
+
+use rule freeze_model as freeze_imported with:
+    """Freezes an imported network, whose episode for the check NumPy plays."""
+    input:
+        **described(noise="<noise>/table.f32"),
+        checkpoint="<results>/runs/{algo}/{game}/{model}/{run}/checkpoint.npz",
+    wildcard_constraints:
+        algo=IMPORTED,
+        game=r"(?!gym\.)[^/]+",
+        model=PLAIN_NETWORK,
 
 
 use rule freeze_model as freeze_keras_model with:

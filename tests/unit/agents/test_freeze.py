@@ -4,7 +4,7 @@ import shutil
 
 import numpy as np
 import pytest
-from neurozoo.agents.freeze import FORMS, freeze, freeze_run
+from neurozoo.agents.freeze import CHECKED_SLOWLY, FORMS, freeze, freeze_run
 from neurozoo.agents.frozen import open_frozen
 from neurozoo.agents.frozen_check import check_same_actions, stacked
 from neurozoo.environments.observations import ObservationShape
@@ -206,12 +206,18 @@ def test_a_run_is_frozen_after_the_native_core_played_its_genome(run_dir, core, 
     assert f"same actions in {check['steps']} steps" in (run_dir / "freeze.log").read_text()
 
 
+def test_without_a_core_numpy_plays_the_genome(run_dir, noise_table):
+    assert 50 < freeze_run(run_dir, noise=noise_table)["steps"] <= CHECKED_SLOWLY
+    assert "model.keras" in names(run_dir / "frozen")
+
+
 def test_a_genome_that_is_not_the_checkpoints_is_noticed(run_dir, core, noise_table):
     from neurozoo.files import write_json
 
     write_json(run_dir / "genome.json", {"game": "breakout", "model": "small", "genome": [778]})
-    with pytest.raises(NeurozooError, match="acts differently from the agent"):
-        freeze_run(run_dir, core=core, noise=noise_table)
+    for player in (core, None):
+        with pytest.raises(NeurozooError, match="acts differently from the agent"):
+            freeze_run(run_dir, core=player, noise=noise_table)
     write_json(run_dir / "genome.json", {"game": "frostbite", "model": "small", "genome": [777]})
     with pytest.raises(NeurozooError, match="a genome for frostbite/small, but weights for breakout/small"):
         freeze_run(run_dir, core=core, noise=noise_table)

@@ -47,6 +47,7 @@ from neurozoo.genomes.genome import Genome, Weights, decode
 from neurozoo.genomes.noise_table import open_noise_table
 from neurozoo.networks.chains import Layout
 from neurozoo.networks.keras_networks import KerasLayout
+from neurozoo.networks.numpy_networks import is_plain
 from neurozoo.records.format import FORMAT, KEY
 from neurozoo.records.run_result import read_run_result
 
@@ -68,6 +69,7 @@ SCORES = ("validation_score", "test_score", "test_episodes", "iteration", "frame
 NO_FACTS: Mapping[str, Any] = MappingProxyType({})
 CHECKED_FRAMES = 10_000  # longest episode for the check: 2,500 steps of an Atari game
 CHECKED_BYTES = 2**27  # largest size of its observations: 128 MB
+CHECKED_SLOWLY = 300  # longest episode that NumPy plays, in steps: two seconds
 
 
 def freeze_run(
@@ -87,12 +89,12 @@ def freeze_run(
     tag `tags/TAG/frozen/`.
 
     The evaluator plays the episode for the check from the run's genome. The check therefore also proves that genome
-    and weights belong together.
+    and weights belong together. Without a core, NumPy plays the first steps.
 
     Args:
         run_dir: Folder with `checkpoint.npz` and `result.json`. A generation also needs `log.jsonl`; a tag needs the
             log and `config.yaml`; a snapshot needs only its own file.
-        core: The native core; not needed for Keras networks.
+        core: The native core; not needed for Keras networks, nor for those that `is_plain`.
         noise: The noise table; not needed for Keras networks.
         generation: Number of a generation, from 1.
         snapshot: Number of frames in the name of a snapshot.
@@ -117,7 +119,7 @@ def freeze_run(
         checkpoint, genome, folder, scores = _run_agent(run_dir, noise or "", generation)
     trace = None
     if isinstance(checkpoint.layout, Layout):
-        if core is None or noise is None:
+        if noise is None or not (core or is_plain(checkpoint.layout.network)):
             raise NeurozooError(f"Freezing {run_dir} needs the core and the noise table. Build them: make foundations")
         trace = _played(checkpoint, genome, core=core, noise=noise)
     moment = {"generation": generation, "tag": tag, "snapshot": snapshot}
@@ -160,11 +162,14 @@ def _run_agent(
     return checkpoint, genome, folder, scores
 
 
-def _played(checkpoint: Checkpoint, genome: Genome, *, core: str | os.PathLike, noise: str | os.PathLike) -> Trace:
+def _played(
+    checkpoint: Checkpoint, genome: Genome, *, core: str | os.PathLike | None, noise: str | os.PathLike
+) -> Trace:
     """Plays the episode for the check with the evaluator."""
     protocol = checkpoint.protocol
     plane_bytes = 4 * math.prod(observation_shape(checkpoint.game, protocol).plane)
-    frames = min(CHECKED_FRAMES, CHECKED_BYTES // plane_bytes * protocol.frame_skip, protocol.max_frames)
+    longest = CHECKED_FRAMES if core else CHECKED_SLOWLY * protocol.frame_skip
+    frames = min(longest, CHECKED_BYTES // plane_bytes * protocol.frame_skip, protocol.max_frames)
     start = Episode(genome, noops=min(1, protocol.max_noops), seed=0, max_frames=frames)
     return trace_episode(
         start,

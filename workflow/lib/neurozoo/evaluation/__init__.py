@@ -108,7 +108,7 @@ def make_evaluator(
     game: str,
     layout: Layout,
     protocol: GameProtocol,
-    core: str | os.PathLike,
+    core: str | os.PathLike | None,
     noise: str | os.PathLike,
     threads: int = 1,
     behaviour: str = "none",
@@ -117,7 +117,7 @@ def make_evaluator(
     cluster: ClusterSettings | None = None,
     cluster_dir: str | os.PathLike | None = None,
 ) -> Evaluator:
-    """Makes the evaluator of a game. What the core does not play gets a slow one in Python.
+    """Makes the evaluator of a game. What the core does not play, or all if there is none, gets a slow one in Python.
 
     Results describe their episodes by the `behaviour` `none`, `ram` or `final_position`. The engine `native` plays one
     episode per thread, and `batched` an even number of `slots` at once, whose environments the threads step. With a
@@ -135,10 +135,11 @@ def make_evaluator(
         with needing("cluster", "A Dask cluster"):
             from neurozoo.evaluation.distributed import DistributedEvaluator
 
+        assert core is not None, "a Dask cluster needs the core"
         assert cluster_dir is not None, "a Dask cluster needs a folder for its keys and logs"
         make = partial(make_evaluator, core=Path(core).resolve(), noise=Path(noise).resolve(), **given)
         return DistributedEvaluator(make, settings=cluster, folder=cluster_dir)
-    if protocol.is_stepwise:
+    if core is None or protocol.is_stepwise:
         from neurozoo.evaluation.stepwise import StepwiseEvaluator
 
         return StepwiseEvaluator(noise=noise, **given)
@@ -167,13 +168,16 @@ def trace_episode(
     game: str,
     model: str,
     protocol: GameProtocol,
-    core: str | os.PathLike,
+    core: str | os.PathLike | None,
     noise: str | os.PathLike,
     reference: np.ndarray | None = None,
 ) -> Trace:
-    """Records one episode of any genome; see `make_evaluator` and `Evaluator.set_reference`."""
-    layout = layout_of(game, model, protocol)
-    with make_evaluator(core=core, noise=noise, layout=layout, game=game, protocol=protocol) as evaluator:
+    """Records one episode of any genome; see `make_evaluator` and `Evaluator.set_reference`.
+
+    Without a core, NumPy computes the network, which must be one that `is_plain`.
+    """
+    given: dict[str, Any] = {"noise": noise, "layout": layout_of(game, model, protocol), "protocol": protocol}
+    with make_evaluator(game=game, core=core, **given) as evaluator:
         if reference is not None:
             evaluator.set_reference(reference)
         evaluator.pin([episode.genome])
