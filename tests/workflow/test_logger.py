@@ -2,6 +2,7 @@
 
 import io
 import logging
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -125,3 +126,33 @@ def test_who_asks_for_more_gets_everything(logger):
         send, stream, _ = logger(**{setting: True})
         send("rule train: ...", event=LogEvent.JOB_INFO, jobid=1, rule_name="train", wildcards={})
         assert stream.getvalue() == "rule train: ...\n"
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_silence_is_broken_by_what_goes_on_and_how_long_it_takes(logger, monkeypatch, is_terminal):
+    monkeypatch.setattr("snakemake_logger_plugin_neurozoo.SILENCE", 0.2)
+    monkeypatch.setenv("COLUMNS", "200")
+    send, stream, handler = logger(is_terminal)
+    send("Job stats: ...", event=LogEvent.RUN_INFO, stats={"build_native": 1, "rollout": 2, "total": 3})
+    wildcards = {"algo": "ga", "game": "pong", "model": "large", "run": "1"}
+    send(event=LogEvent.JOB_INFO, jobid=1, rule_name="build_native", wildcards={})
+    send(event=LogEvent.JOB_INFO, jobid=2, rule_name="rollout", wildcards=wildcards)
+    send(event=LogEvent.PROGRESS, done=0, total=3)
+    steps = "compiling the core (0 of about 90 s), recording ga/pong/large/1 (0 of about 15 s)"
+    words = f"0 s, about 1 min 0 s left: {steps}"
+    end = time.monotonic() + 60
+    while words not in stream.getvalue() and time.monotonic() < end:
+        time.sleep(0.05)
+    handler.close()
+    assert words in stream.getvalue()
+    assert stream.getvalue().endswith("\r\x1b[K" if is_terminal else "s)\n")
+
+
+def test_how_long_all_takes_is_not_guessed_before_a_training_has_ended(logger):
+    send, _, handler = logger()
+    send("Job stats: ...", event=LogEvent.RUN_INFO, stats={"train": 2, "rollout": 1, "total": 3})
+    send(event=LogEvent.JOB_INFO, jobid=1, rule_name="train", wildcards={})
+    assert handler._left() == ""
+    send(event=LogEvent.JOB_FINISHED, job_id=1)
+    send(event=LogEvent.JOB_INFO, jobid=2, rule_name="train", wildcards={})
+    assert handler._left() == ", about 15 s left"

@@ -1,5 +1,8 @@
 """Snakemake's output in a few lines: `snakemake --logger neurozoo` shows a line per run, and a bar of all steps.
 
+While nothing is said, the bar, or a line, says what goes on and how long it takes: every ten seconds, and in a file
+less often after some minutes.
+
 A dry run shows the number of steps of each rule, and a line per run that would be trained, with the reason. Snakemake
 finds the plugin by the name of this package. Everything that it leaves out is in Snakemake's own log. Errors and
 warnings look as always, and so does everything with `--verbose`, `--printshellcmds` (`-p`) and `--debug-dag`.
@@ -8,7 +11,9 @@ warnings look as always, and so does everything with `--verbose`, `--printshellc
 import logging
 import shutil
 import sys
+import threading
 import time
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -39,6 +44,18 @@ USUAL_WORDS = (
     "SNAKEMAKE",
     "==",
 )
+SILENCE = 10.0  # seconds without a word, at first
+# What the first steps take on one core, in seconds. Others are as long as those of their rule that have ended.
+USUAL = {"build_native": 90, "noise_table": 10, "freeze_imported": 12, "rollout": 15, "activation_movie": 25}
+ACTIVITIES = {  # what steps of these rules do; others have their names
+    "build_native": "compiling the core",
+    "noise_table": "drawing the noise table",
+    "fetch_ale": "downloading the emulator's sources",
+    "freeze": "freezing",
+    "rollout": "recording",
+    "activation_movie": "filming",
+    "train": "training",
+}
 CLEAR = "\r\x1b[K"  # to the first column, and the rest of the line is empty
 
 
@@ -54,9 +71,14 @@ class LogHandler(LogHandlerBase):
         self._is_announced = False
         self._words: list[str] = []  # what was said before the steps are known
         self._has_bar = self._stream.isatty()
-        self._bar = ""
+        self._bar = self._now = ""
         self._jobs: dict[int, tuple[str, str, float]] = {}  # rule, run and start of a job that runs
-        self._start = time.monotonic()
+        self._start = self._spoke_at = time.monotonic()
+        self._lengths: dict[str, float] = dict(USUAL)  # seconds that a step of a rule takes
+        self._open: Counter[str] = Counter()  # steps of each rule that have not ended
+        self._lock = threading.RLock()
+        self._is_closed = threading.Event()
+        threading.Thread(target=self._break_silences, daemon=True).start()
 
     @property
     def writes_to_stream(self) -> bool:
@@ -85,6 +107,10 @@ class LogHandler(LogHandlerBase):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Shows a record, or counts it."""
+        with self._lock:
+            self._take(record)
+
+    def _take(self, record: logging.LogRecord) -> None:
         try:
             event = getattr(record, "event", None)
             if self._shows_all or record.levelno >= logging.WARNING:
@@ -109,6 +135,7 @@ class LogHandler(LogHandlerBase):
 
     def _announce(self, record: Any) -> None:
         stats: Mapping[str, Any] = getattr(record, "stats", {})
+        self._open = Counter({rule: count for rule, count in stats.items() if rule != "total"})
         steps, runs = stats.get("total", 0), sum(stats.get(rule, 0) for rule in TRAINING)
         trained = f", {runs} {'run' if runs == 1 else 'runs'} to train" if runs else ""
         where = "This is a plan; -p shows every step." if self._is_plan else "Details are in .snakemake/log/."
@@ -125,6 +152,8 @@ class LogHandler(LogHandlerBase):
 
     def _end(self, record: Any) -> None:
         rule, run, start = self._jobs.pop(record.job_id, ("", "", 0.0))
+        self._lengths[rule] = time.monotonic() - start
+        self._open[rule] -= 1
         if rule in TRAINING:
             self._say(f"{run}: trained in {_duration(time.monotonic() - start)}")
 
@@ -132,29 +161,69 @@ class LogHandler(LogHandlerBase):
         done, total = record.done, max(1, record.total)
         filled = BAR * done // total
         self._bar = f"[{'#' * filled}{'.' * (BAR - filled)}] {done} of {total} steps"
+        self._now = ""
         if done == total:
             self._say(f"{total} {'step' if total == 1 else 'steps'} in {_duration(time.monotonic() - self._start)}")
         else:
             self._say("")
 
+    def _break_silences(self) -> None:
+        """Says what goes on, if nothing else was said for a while. Trainings have bars of their own."""
+        while not self._is_closed.wait(max(0.1, self._silent_until() - time.monotonic())):
+            with self._lock:
+                if not self._jobs or time.monotonic() < self._silent_until():
+                    continue
+                if not self._has_bar:
+                    self._say(self._activity())
+                elif any(rule not in TRAINING for rule, _, _ in self._jobs.values()):
+                    self._now = f" {self._activity()}"
+                    self._say("")
+
+    def _silent_until(self) -> float:
+        elapsed = 0.0 if self._has_bar else self._spoke_at - self._start
+        return self._spoke_at + max(SILENCE, elapsed / 20)
+
+    def _activity(self) -> str:
+        """Describes the steps that run, such as `50 s, about 40 s left: compiling the core (50 of about 90 s)`."""
+        now, steps = time.monotonic(), []
+        for rule, run, start in sorted(self._jobs.values(), key=lambda job: job[2])[:3]:
+            words = next((words for name, words in ACTIVITIES.items() if rule.startswith(name)), rule)
+            length = f" of about {self._lengths[rule]:.0f}" if self._lengths.get(rule, 0) > now - start else ""
+            steps.append(f"{words} {run}".rstrip() + f" ({now - start:.0f}{length} s)")
+        more = f" and {len(self._jobs) - 3} more" if len(self._jobs) > 3 else ""
+        return f"{_duration(now - self._start)}{self._left()}: {', '.join(steps)}{more}"
+
+    def _left(self) -> str:
+        """Says how long all steps will take, if each rule that takes long is known."""
+        if any(self._open[rule] and rule not in self._lengths for rule in TRAINING):
+            return ""
+        now = time.monotonic()
+        left = sum(self._lengths.get(rule, 1.0) * count for rule, count in self._open.items())
+        left -= sum(min(now - start, self._lengths.get(rule, 1.0)) for rule, _, start in self._jobs.values())
+        left /= max(1, len(self._jobs))
+        return f", about {_duration(left)} left" if left >= 1 else ""  # what takes longer than usual
+
     def _say(self, text: str) -> None:
         """Writes lines above the bar. The cursor goes to the bar's first column, where other processes may write."""
+        if text or self._has_bar:
+            self._spoke_at = time.monotonic()
         if not self._has_bar:
             self._stream.write(f"{text}\n" if text else "")
         else:
             width = shutil.get_terminal_size().columns
-            self._stream.write(CLEAR + (f"{text}\n" if text else "") + self._bar[: width - 1] + "\r")
+            self._stream.write(CLEAR + (f"{text}\n" if text else "") + (self._bar + self._now)[: width - 1] + "\r")
         self._stream.flush()
 
     def close(self) -> None:
         """Removes the bar, and says what Snakemake did where there were no steps."""
+        self._is_closed.set()
         if not self._is_announced:
             for words in self._words:
                 if not words.strip().startswith(USUAL_WORDS):
                     self._say(words)
         self._words = []
-        if self._has_bar and self._bar:
-            self._bar = ""
+        if self._has_bar and (self._bar or self._now):
+            self._bar = self._now = ""
             self._stream.write(CLEAR)
             self._stream.flush()
         super().close()
