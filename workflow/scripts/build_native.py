@@ -1,9 +1,12 @@
 """Runs `neurozoo.native.build.build_native`."""
 
+import os
 from pathlib import Path
 
 from neurozoo.errors import plain_errors
 from neurozoo.native.build import build_native
+
+os.nice(2)  # what is played and filmed meanwhile comes first
 
 with plain_errors(snakemake.log[0]):
     build_native(
@@ -11,6 +14,6 @@ with plain_errors(snakemake.log[0]):
         Path(snakemake.output.core).parent,
         build_dir=Path(snakemake.output.core).parent / "build",
         march=snakemake.params.march,
-        jobs=snakemake.threads,
+        jobs=snakemake.threads + 1,  # it takes the time that others leave
         log=snakemake.log[0],
     )

@@ -181,7 +181,7 @@ class LogHandler(LogHandlerBase):
 
     def _silent_until(self) -> float:
         elapsed = 0.0 if self._has_bar else self._spoke_at - self._start
-        return self._spoke_at + max(SILENCE, elapsed / 20)
+        return self._spoke_at + max(SILENCE, elapsed / 60)
 
     def _activity(self) -> str:
         """Describes the steps that run, such as `50 s, about 40 s left: compiling the core (50 of about 90 s)`."""
