@@ -1,4 +1,4 @@
-"""`python -m neurozoo site`, `provenance`, `show`, `check-core` and `book`: pages of results, and checks of files."""
+"""`python -m neurozoo site`, `live`, `provenance`, `show`, `check-core`, `book`: pages of results, checks of files."""
 
 import argparse
 import os
@@ -8,16 +8,22 @@ from urllib.parse import urlsplit
 
 from neurozoo.cli import arguments as args
 from neurozoo.errors import NeurozooError
+from neurozoo.folders import guard
 
 
 def add_commands(commands: args.Commands) -> None:
-    """Adds `site`, `provenance`, `show`, `check-core` and `book`."""
+    """Adds `site`, `live`, `provenance`, `show`, `check-core` and `book`."""
     command = args.add_command(commands, "site", _site, "write the gallery: web pages that show all results")
     option = command.add_argument
     args.add(command, "results")
     option("--bundle", type=Path, metavar="FOLDER_OR_ZIP", help="write a copy with all files that it shows, to pass on")
     url = "address of the folder with index.html on the web, for previews of links (site.url of the configuration)"
     option("--url", type=web_address, help=url)
+
+    summary = "run a Snakemake command, and open the gallery with the first movie; it grows until the command ends"
+    command = args.add_command(commands, "live", _live, summary)
+    words = "such as: snakemake --profile local --configfile config/published_genomes.yaml"
+    command.add_argument("snakemake", nargs=argparse.REMAINDER, metavar="COMMAND", help=words)
 
     summary = "write a page about the versions and settings behind the results"
     command = args.add_command(commands, "provenance", _provenance, summary)
@@ -69,14 +75,43 @@ def _provenance(options):
     print(page)
 
 
+def _live(options):
+    from neurozoo.gallery.growing import grow, outlook
+    from neurozoo.plan.config_files import config_files_of
+    from neurozoo.plan.planned_runs import labels_of_runs
+    from neurozoo.status import read_config, read_overview
+
+    if not options.snakemake:
+        raise NeurozooError("A command is needed, such as: python -m neurozoo live snakemake --profile local")
+    files = list(config_files_of(options.snakemake)) or ["config.yaml"]
+    config = read_config(files)
+    results = config["pathvars"]["results"]
+    guard(results)
+
+    def write(growth):
+        from neurozoo.gallery.pages import build_site  # slow, and not needed before the first movie
+
+        url, labels = config["site"]["url"], labels_of_runs(config)
+        build_site(results, url=url, labels=labels, growth=growth, **config["statistics"])
+
+    def foresee():
+        return outlook(read_overview(files))
+
+    raise SystemExit(grow(options.snakemake, results, write=write, foresee=foresee, show=_open))
+
+
 def _show(options):
     from neurozoo.gallery.summary import describe_results
 
     print(describe_results(options.results))
-    page = (options.results / "site" / "index.html").resolve()
-    has_desktop = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
-    if options.open and page.exists() and has_desktop:
-        webbrowser.open(page.as_uri())
+    page = options.results / "site" / "index.html"
+    if options.open and page.exists():
+        _open(page.resolve().as_uri())
+
+
+def _open(address):
+    if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        webbrowser.open(address)
 
 
 def _check_core(options):

@@ -31,6 +31,7 @@ from neurozoo.gallery.explanations import (
     share_of_human,
 )
 from neurozoo.gallery.file_titles import BUNDLED
+from neurozoo.gallery.growing import Growth
 from neurozoo.gallery.manifest import Collection, Manifest, MovieFile, Run
 from neurozoo.gallery.media import POSTERS, portable
 from neurozoo.gallery.run_charts import RunCharts
@@ -48,13 +49,15 @@ def build_site(
     *,
     url: str = "",
     labels: Mapping[str, str] = NO_LABELS,
+    growth: Growth | None = None,
     **statistics: Unpack[Resampling],
 ) -> Manifest:
     """Writes the gallery of a results folder into its folder `site`, and returns the manifest of what the pages show.
 
     The pages link to the original files in the results folder. They need no server and no network. `index.html` comes
-    last. `url` is the address of the folder of the pages on the web, for previews of links; empty if it is unknown. All
-    else is as in `read_manifest`.
+    last. `url` is the address of the folder of the pages on the web, for previews of links; empty if it is unknown.
+    With `growth`, `index.html` asks for a newer one (`grow`), and `manifest.json` stays as it is. All else is as in
+    `read_manifest`.
 
     Raises:
         NeurozooError: There is no such folder.
@@ -63,7 +66,7 @@ def build_site(
     guard(results)
     site = results / "site"
     manifest = read_manifest(results, site, labels=labels, **statistics)
-    _write_pages(manifest, site, files=_BESIDE, url=url)
+    _write_pages(manifest, site, files=_BESIDE, url=url, growth=growth)
     return manifest
 
 
@@ -116,7 +119,7 @@ def _parts(manifest: Manifest) -> list[Collection | Run]:
     return [manifest.overall, *manifest.games.values(), *manifest.runs]
 
 
-def _write_pages(manifest: Manifest, site: Path, *, files: str, url: str) -> None:
+def _write_pages(manifest: Manifest, site: Path, *, files: str, url: str, growth: Growth | None = None) -> None:
     templates, common = _templates(files, url), _common(manifest, files=files)
     pages = {}
     for number, run in enumerate(manifest.runs):
@@ -137,9 +140,10 @@ def _write_pages(manifest: Manifest, site: Path, *, files: str, url: str) -> Non
     pictures = [path for movie in movies for path in (movie.poster[0], movie.screen[0])]
     written = list(dict.fromkeys([*pages, *pictures]))
     _delete_written(site, but=written)
-    facts = manifest.to_json() | {"written": written}
-    write_text(site / "manifest.json", json.dumps(facts, allow_nan=False) + "\n")
-    write_index(manifest, site, files=files, url=url)
+    if not growth:  # Snakemake wonders about an output that another process has written meanwhile
+        facts = manifest.to_json() | {"written": written}
+        write_text(site / "manifest.json", json.dumps(facts, allow_nan=False) + "\n")
+    write_index(manifest, site, files=files, url=url, growth=growth)
 
 
 def _common(manifest: Manifest, *, files: str) -> dict[str, object]:
@@ -152,14 +156,16 @@ def _common(manifest: Manifest, *, files: str) -> dict[str, object]:
     }
 
 
-def write_index(manifest: Manifest, site: Path, *, files: str, url: str = "") -> None:
+def write_index(manifest: Manifest, site: Path, *, files: str, url: str = "", growth: Growth | None = None) -> None:
     """Writes the page of all runs, and the script with what its cards show.
 
     `files` is the path from the folder of the pages to the results.
     """
     templates, common = _templates(files, url), _common(manifest, files=files)
     write_text(site / "cards.js", _card_script(manifest, templates, common))
-    index = templates.get_template("index.html").render(**common, hero=best_run(manifest.runs), root="", path="")
+    index = templates.get_template("index.html").render(
+        **common, hero=best_run(manifest.runs), growth=growth, root="", path=""
+    )
     write_text(site / "index.html", re.sub(r"\n\s+", "\n", index))  # indentation is a tenth of a long page
 
 

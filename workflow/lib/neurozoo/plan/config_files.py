@@ -44,7 +44,7 @@ def check_command_line(arguments: Sequence[str]) -> None:
 
     Snakemake reads them before the Snakefile. It takes all that follows `--configfile` for configurations.
     """
-    files = list(_config_files(arguments))
+    files = list(config_files_of(arguments))
     with plain_errors():
         for path in files:
             if path is not files[0] and not Path(path).is_file():
@@ -55,8 +55,8 @@ def check_command_line(arguments: Sequence[str]) -> None:
             check_config_file(path)
 
 
-def _config_files(arguments: Sequence[str]) -> Iterable[str]:
-    """Yields the values of `--configfile`, as argparse reads them: up to the next option."""
+def config_files_of(arguments: Sequence[str]) -> Iterable[str]:
+    """Yields the values of `--configfile` on Snakemake's command line, as argparse reads them."""
     follows = False
     for argument in arguments:
         option, equals, value = argument.partition("=")

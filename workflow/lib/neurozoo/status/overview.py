@@ -64,8 +64,8 @@ def _run_to_json(status: RunStatus) -> dict:
     return facts | {"log_tail": last_lines(status.log, TAIL) if status.log else []}
 
 
-def read_overview(config_files: Sequence[str | os.PathLike], *, workdir: str | os.PathLike = ".") -> Overview:
-    """Reads the files of all runs. It asks no scheduler, so it works on any machine that can read the files.
+def read_config(config_files: Sequence[str | os.PathLike], *, workdir: str | os.PathLike = ".") -> dict:
+    """Reads and checks a configuration, as Snakemake does.
 
     Args:
         config_files: The files of `snakemake --configfile`; a later file replaces values of an earlier one.
@@ -77,7 +77,15 @@ def read_overview(config_files: Sequence[str | os.PathLike], *, workdir: str | o
         remedy = "Name the file with --configfile, and the folder in which Snakemake was started with --directory."
         _update(config, read_yaml(Path(workdir, path), remedy))
     names = ", ".join(map(str, config_files))
-    config = check_config(config, source=names)
+    return check_config(config, source=names)
+
+
+def read_overview(config_files: Sequence[str | os.PathLike], *, workdir: str | os.PathLike = ".") -> Overview:
+    """Reads the files of all runs of a configuration; see `read_config`.
+
+    It asks no scheduler, so it works on any machine that can read the files.
+    """
+    config = read_config(config_files, workdir=workdir)
     guard(Path(workdir, config["pathvars"]["results"]))
     workflows = {kind: WorkflowFiles(Path(workdir), rule=rule) for kind, rule in TRAINING_RULES.items()}
     now = time.time()

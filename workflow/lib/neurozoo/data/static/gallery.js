@@ -710,6 +710,30 @@ function startFold(fold) {
   set();
 }
 
+// ---- while a workflow runs ----
+
+// The page asks for growth.js every few seconds, which works without a server, and loads itself again if there is something
+// new and nobody watches a movie. A workflow that was killed says nothing more.
+function startGrowth(note) {
+  const ask = () => {
+    const script = document.createElement("script");
+    script.src = `growth.js?${Date.now()}`;
+    script.onload = script.onerror = () => script.remove();
+    document.head.append(script);
+  };
+  window.grow = ({ built, words, until }) => {
+    if (built && Date.now() > 1000 * until) {
+      note.textContent = "The workflow was stopped before its end. The same command continues.";
+    } else if (built === note.dataset.built || document.querySelector("dialog[open]")) {
+      note.textContent = words || note.textContent;
+      setTimeout(ask, 3000);
+    } else {
+      location.reload();
+    }
+  };
+  ask();
+}
+
 // ---- start ----
 
 function start() {
@@ -719,6 +743,7 @@ function start() {
   for (const plot of document.querySelectorAll(".plot:has(> .values)")) new Reader(plot);
   for (const video of document.querySelectorAll("[data-hero]")) startHero(video);
   for (const fold of document.querySelectorAll(".fold")) startFold(fold);
+  for (const note of document.querySelectorAll("#growth")) startGrowth(note);
   const form = document.getElementById("filters");
   const filters = form && new Filters(form, document.querySelector("#runs .cards"));
   const dialog = document.getElementById("viewer");
