@@ -123,6 +123,14 @@ def test_runs_of_other_settings_or_facts_are_not_averaged_and_are_named(results,
     assert [run.variant for run in labelled if run.algo == "rs"] == ["strong", "strong", "mutation_power 0.1", "strong"]
 
 
+def test_what_is_unknown_of_an_imported_agent_is_not_in_the_names_of_others(tmp_path, add_run):
+    facts = recorded(0.5, epsilon=0)
+    add_run(tmp_path, "rs/frostbite/small/1", [10.0], recorded=facts)
+    played = {"protocol_record": facts["protocol_record"]}  # an import has neither settings nor tests
+    add_run(tmp_path, "imported/frostbite/large/1", [], recorded=played)
+    assert [run.played for run in read(tmp_path).runs if run.algo == "rs"] == ["uber2018"]
+
+
 def test_a_run_in_training_shows_what_its_log_has(site):
     (run,) = [run for run in site.manifest.runs if run.id == "es/pong/small/1"]
     assert not run.is_finished

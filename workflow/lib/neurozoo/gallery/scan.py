@@ -107,9 +107,17 @@ def comparable(runs: Sequence[Run], labels: Mapping[str, str] = NO_LABELS) -> pd
 
 
 def _with_names(runs: Sequence[Run], labels: Mapping[str, str]) -> list[Run]:
-    table = comparable(runs, labels)
-    columns = zip(runs, table[SETTINGS], table[VARIANT], table[PLAYED], strict=True)
-    return [replace(run, settings_hash=key, variant=variant, played=played) for run, key, variant, played in columns]
+    # Imported agents have no tests: what is unknown of theirs would stand in the names of all.
+    named: dict[str, Run] = {}
+    for is_imported in (False, True):
+        part = [run for run in runs if (run.algo == IMPORTED) == is_imported]
+        table = comparable(part, labels)
+        columns = zip(part, table[SETTINGS], table[VARIANT], table[PLAYED], strict=True)
+        named |= {
+            run.id: replace(run, settings_hash=key, variant=variant, played=played)
+            for run, key, variant, played in columns
+        }
+    return [named[run.id] for run in runs]
 
 
 def _with_scores_over_runs(
