@@ -90,6 +90,15 @@ def test_published_genomes_go_all_the_way_to_movies_and_scores_and_nothing_is_tr
     assert not {"train", "plot_learning_curves"} & set(counts)
 
 
+def test_the_first_movie_of_the_demo_waits_for_neither_compilers_nor_trainings(plan):
+    (movie,) = re.findall(r"--prioritize (\S+)", (PROJECT / "Makefile").read_text())
+    assert movie in plan()  # the workflow makes it
+    counts = job_counts(plan(movie))
+    assert set(counts) == {
+        "noise_table", "import_genome", "freeze_imported", "rollout", "activation_movie", "total",
+    }  # fmt: skip
+
+
 def test_runs_request_only_what_they_use(project, snakemake):
     """Kubernetes refuses even gpu=0; jobs with `mpi` start without srun, so Slurm warns no other run of its end."""
     (project / "mine.yaml").write_text(
