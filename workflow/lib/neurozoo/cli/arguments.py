@@ -18,7 +18,7 @@ from neurozoo.native import CORE
 from neurozoo.records.run_result import OF_TRAINING
 
 NOISE = "results/noise/table.f32"
-SOME_RUN = "results/runs/ga/frostbite/large/1"
+SOME_RUN = "results/runs/ga/frostbite/small/1"
 RUN_FILES = ("config.yaml", "checkpoint.npz", "frozen", "rollout.npz", "train.log", "state")  # a run has one of them
 
 Commands = argparse._SubParsersAction  # `add_command` adds commands to it
