@@ -138,7 +138,7 @@ lock: ## resolve the packages of envs/*.in again (needs uv)
 # DOCKER=podman or DOCKER="buildah" build the same. The core in the image must not be passed on (NOTICE).
 DOCKER ?= docker
 IMAGE ?= neurozoo
-MARCH ?= x86-64-v3
+MARCH ?= portable
 image: ## build a container image with the locked packages and the core, for your own registry (docs/containers.md)
 	$(DOCKER) build --file envs/Dockerfile --tag $(IMAGE) --build-arg COMMIT=$$(git describe --always --dirty --abbrev=40 --exclude '*') \
 	  --build-arg REQUIREMENTS=$(REQUIREMENTS) --build-arg MARCH=$(MARCH) \

@@ -1,7 +1,8 @@
 from pathlib import Path
 
+import pytest
 from neurozoo.native.build import find_compiler
-from neurozoo.native.processor import instructions_of, processor_flags
+from neurozoo.native.processor import chosen_march, instructions_of, processor_flags
 
 
 def test_flags_are_those_of_the_kernel():
@@ -18,6 +19,14 @@ def test_the_instructions_of_a_level_are_known():
     assert second == {"popcnt", "sse4_1", "sse4_2", "ssse3"}
     assert third - second == {"abm", "avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe"}
     assert fourth - third == {"avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"}
+
+
+@pytest.mark.parametrize(
+    ("machine", "march"), [("x86_64", "x86-64-v3"), ("aarch64", "armv8-a"), ("arm64", "armv8-a"), ("riscv64", "native")]
+)
+def test_what_is_portable_depends_on_the_machine(monkeypatch, machine, march):
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    assert (chosen_march("portable"), chosen_march("x86-64-v2")) == (march, "x86-64-v2")
 
 
 def test_what_is_compiled_for_this_machine_runs_on_it():

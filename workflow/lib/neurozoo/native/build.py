@@ -20,7 +20,7 @@ from neurozoo.folders import delete, delete_folder, find, make_folder, move
 from neurozoo.machine import provenance
 from neurozoo.native.image import IMAGE, LIBRARIES, put_libraries, take_libraries
 from neurozoo.native.patches import apply_patch
-from neurozoo.native.processor import instructions_of
+from neurozoo.native.processor import chosen_march, instructions_of
 from neurozoo.native.sources import SOURCES, hash_sources
 
 ALE_VERSION = "0.12.1"
@@ -95,7 +95,8 @@ def build_native(
         source: The emulator's source package.
         folder: Where `LIBRARIES` appear, and `build.json`: versions, flags and hashes, which `load_core` checks.
         build_dir: Folder for intermediate files; it may be deleted afterwards.
-        march: Instruction set, such as `x86-64-v3` (the same bits on all nodes of a mixed cluster) or `native`.
+        march: Instruction set, such as `x86-64-v3` or `native`; `portable` is the one of this kind of processor with
+            the same bits on all nodes of a mixed cluster.
         jobs: Compilers at once.
         log: File for the tools' messages.
 
@@ -103,7 +104,7 @@ def build_native(
         NeurozooError: A tool or header is missing, the package is not the pinned one, compilation failed, or the core
             of the container image does not fit. What stood in `folder` before is untouched.
     """
-    source, folder, build_dir = Path(source), Path(folder), Path(build_dir)
+    source, folder, build_dir, march = Path(source), Path(folder), Path(build_dir), chosen_march(march)
     if take_libraries(folder, march=march):
         return
     import tensorflow as tf

@@ -1,5 +1,6 @@
 """Which instructions a compiler uses for a processor, and which ones this machine's processor has."""
 
+import platform
 import subprocess
 from pathlib import Path
 
@@ -11,6 +12,15 @@ _INSTRUCTIONS = """
     avx512_fp16
 """
 _OTHER_MACROS = {"abm": "LZCNT", "bmi1": "BMI", "avx_vnni": "AVXVNNI"}  # of compilers
+
+
+# What all servers since about 2015 have.
+_PORTABLE = {"x86_64": "x86-64-v3", "aarch64": "armv8-a", "arm64": "armv8-a"}
+
+
+def chosen_march(march: str) -> str:
+    """Returns the `-march` for a compiler: of `portable`, that of this kind of processor; else what is given."""
+    return _PORTABLE.get(platform.machine(), "native") if march == "portable" else march
 
 
 def instructions_of(compiler: str, march: str) -> list[str]:

@@ -136,9 +136,10 @@ class Native(Section):
     """How the native core is compiled."""
 
     march: str = Field(
-        default="x86-64-v3",
+        default="portable",
         pattern=r"^[A-Za-z0-9._+-]+$",
-        description="Processor for which the compiler may use all instructions (`-march`).",
+        description="Processor for which the compiler may use all instructions (`-march`); portable is x86-64-v3, or "
+        "armv8-a on ARM: the same bits on all nodes.",
     )
 
 
