@@ -128,3 +128,17 @@ print("TF_NUM_INTRAOP_THREADS" in os.environ)  # jobs on other nodes would get i
     assert python(code, ROOT, NSLOTS="1").stdout.split() == ["1", "False"]
     code = "import os, neurozoo; print(os.environ['TF_NUM_INTRAOP_THREADS'])"
     assert python(code, NSLOTS="1").stdout.split() == ["1"]
+
+
+def test_a_program_starts_tensorflow_without_what_only_others_need(python):
+    code = """
+import sys
+class Snakemake: pass
+snakemake = Snakemake()
+import neurozoo, keras, tensorflow
+assert not {"jax", "matplotlib", "pandas", "sklearn"} & {*sys.modules}
+keras.Sequential([keras.layers.Dense(1)])(tensorflow.ones((1, 2)))
+import matplotlib, pandas, sklearn
+"""
+    python(code)
+    assert python(code.replace("snakemake =", "other ="), check=False).returncode == 1  # a notebook has all of Keras

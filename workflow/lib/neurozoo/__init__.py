@@ -6,12 +6,12 @@ import sys
 from neurozoo.signals import end_quietly
 
 # Programs of the project, from their first moment: `python -m neurozoo...`, and scripts that Snakemake starts.
-if (sys.argv[:1] == ["-m"] and any(word.partition(".")[0] == "neurozoo" for word in sys.orig_argv)) or (
+if _IS_PROGRAM := (sys.argv[:1] == ["-m"] and any(word.partition(".")[0] == "neurozoo" for word in sys.orig_argv)) or (
     type(getattr(sys.modules["__main__"], "snakemake", None)).__name__ == "Snakemake"
 ):
     end_quietly()
 
-from neurozoo.machine import complete_account, limit_pools
+from neurozoo.machine import LightImport, complete_account, limit_pools
 
 __version__ = "0.1.0"
 
@@ -19,6 +19,8 @@ __version__ = "0.1.0"
 # second turns oneDNN off: frozen models then add in the same order on every processor.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+if _IS_PROGRAM:
+    sys.meta_path.insert(0, LightImport())
 complete_account()
 if "snakemake.cli" not in sys.modules:  # its jobs get its variables, also on other machines
     limit_pools()
