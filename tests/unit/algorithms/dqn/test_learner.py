@@ -24,7 +24,7 @@ TINY = {
 }  # fmt: skip
 
 
-def task(settings, game, layout, protocol, core=None):
+def task(settings, game, layout, protocol, core):
     make = partial(make_vector_environment, game, protocol, threads=1, core=core)
     return LearnerTask(
         settings=settings,
@@ -70,8 +70,8 @@ class StillNetwork:
 
 
 @pytest.fixture
-def opened(monkeypatch, tmp_path):
-    """Makes a learner that plays: `opened(preset, **overrides)`."""
+def opened(monkeypatch, tmp_path, core):
+    """Makes a learner that plays in the core: `opened(preset, **overrides)`."""
     monkeypatch.setattr(module, "make_q_network", StillNetwork)
     made = []
 
@@ -79,7 +79,7 @@ def opened(monkeypatch, tmp_path):
         settings = resolve_settings("dqn", preset=preset, overrides=TINY | {"test_steps": None} | overrides)
         protocol = protocol_of(game, settings.protocol, action_set=settings.action_set)
         layout = get_network("small").layout(len(output_names(game, protocol)))
-        learner = DeepQLearner(task(settings, game, layout, protocol))
+        learner = DeepQLearner(task(settings, game, layout, protocol, core))
         if state:
             learner.set_state(*state)
         learner.said = learner.open(folder=Path(folder), remedy="Delete it.")
@@ -408,7 +408,7 @@ def test_games_that_end_within_the_no_ops_after_a_lost_life_are_counted(core, tm
     )
     protocol = protocol_of("road_runner", "simple_dqn")
     layout = layout_of("road_runner", "simple_dqn", protocol)
-    learner = DeepQLearner(task(settings, "road_runner", layout, protocol, core=core))
+    learner = DeepQLearner(task(settings, "road_runner", layout, protocol, core))
     learner.open(folder=tmp_path, remedy="")
     receive, ended = learner._environments.receive, []
 
