@@ -24,7 +24,7 @@ def job_logs(experiment) -> str:
 
 
 def test_a_training_comes_out_as_on_this_machine(slurm, undisturbed):
-    experiment = slurm()
+    experiment = slurm(frames=5_000)
     checkpoint, genome = (f"{RUN.format(1)}/{name}" for name in ("checkpoint.npz", "genome.json"))
     experiment.run(checkpoint)
     assert submitted(experiment) == ["train"]

@@ -39,6 +39,7 @@ def test_all_published_games_are_there(published_games):
     assert list(game_names()) == sorted(game_names())
 
 
+@pytest.mark.long(seconds=8)
 def test_every_game_has_actions():
     """Loading a game that the emulator does not play would end the process."""
     assert all(3 <= len(action_codes(game, "minimal")) <= 18 for game in game_names())

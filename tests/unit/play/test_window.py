@@ -104,7 +104,8 @@ def test_without_the_package_the_message_says_what_to_do(monkeypatch):
 
 @pytest.mark.parametrize("driver", ["x11", ""], ids=["a display that is missing", "no display"])
 def test_without_a_screen_the_message_says_what_to_do(python, driver):
-    script = "import tensorflow" + OPEN + "    pass"  # with TensorFlow, windows nobody sees once ended the process
+    # With TensorFlow, windows nobody sees once ended the process.
+    script = ("import tensorflow" if driver else "") + OPEN + "    pass"
     run = python(script, check=False, SDL_VIDEODRIVER=driver, DISPLAY=":999" if driver else "", WAYLAND_DISPLAY="")
     assert run.returncode == 1
     assert "NeurozooError: There is no screen for a window" in run.stderr

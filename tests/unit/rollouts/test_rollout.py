@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import tensorflow as tf
 from neurozoo.agents.frozen import open_frozen
 from neurozoo.environments.atari import AtariEnvironment
 from neurozoo.errors import NeurozooError
@@ -32,7 +33,7 @@ def test_every_step_is_recorded_before_it_acts(frozen_folder, tmp_path):
     result = record_rollout(folder, tmp_path / "x.npz", episodes=2, max_steps=1000, noops=3)
     rollout = load(tmp_path / "x.npz")
     frozen = open_frozen(folder)
-    model = frozen.activations_model(["fc", "out"])
+    model = tf.function(frozen.activations_model(["fc", "out"]))
     environment = AtariEnvironment(frozen.game, frozen.protocol)
     step, scores = 0, []
     for _ in range(2):

@@ -420,7 +420,7 @@ def test_games_that_end_within_the_no_ops_after_a_lost_life_are_counted(core, tm
         return step
 
     learner._environments.receive = counting
-    while learner.steps < 4000:
+    while learner.steps < 2000:
         learner._play_round()
     assert sum(is_waiting for is_waiting, _ in ended) > len(ended) / 2
     assert sorted(learner._statistics["random"].games) == sorted(score for _, score in ended)

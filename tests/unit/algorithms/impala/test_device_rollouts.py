@@ -51,7 +51,9 @@ def played(learner, rollouts):
 
 
 @pytest.mark.skipif(os.environ.get("KERAS_BACKEND") == "jax", reason="it starts the others")
-@pytest.mark.parametrize("chosen", ["pqn", pytest.param("not pqn", marks=pytest.mark.long(seconds=90))])
+@pytest.mark.parametrize(
+    "chosen", ["pqn and elsewhere", pytest.param("not (pqn and elsewhere)", marks=pytest.mark.long(seconds=100))]
+)
 def test_with_jax(chosen):
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", chosen, __file__]
     answer = subprocess.run(command, env=os.environ | {"KERAS_BACKEND": "jax"}, capture_output=True, text=True)

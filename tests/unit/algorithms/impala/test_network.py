@@ -83,7 +83,6 @@ def test_an_update_has_the_loss_of_the_twin(model):
 @pytest.mark.parametrize(
     ("model", "dtype", "error", "has_ranks"),
     [
-        ("impala_shallow_lstm", "float32", 1e-5, False),
         ("impala_shallow_lstm", "float32", 1e-5, True),
         ("impala_shallow", "mixed_bfloat16", 0.02, False),  # whose sums over a batch are rounded to 8 binary digits
     ],

@@ -21,7 +21,10 @@ from neurozoo.errors import NeurozooError
 from neurozoo.randomness import run_entropy
 from neurozoo.records.level_table import read_levels
 
-SHORT = {"initial_solutions": 30, "num_emitters": 1, "train_epochs": 1, "inner_iterations": 2}
+SHORT = {
+    "initial_solutions": 30, "num_emitters": 1, "train_epochs": 1, "inner_iterations": 2, "channels": 4,
+    "occupancy_channels": 4,
+}  # fmt: skip
 SMALL = {"agent": "a_star", "num_episodes": 2, "evaluations": 40}
 MARIO = get_level_domain("mario")
 

@@ -47,6 +47,7 @@ def test_each_criterion_is_what_the_levels_say():
     assert set(found["missing_tiles"]) == set(ALPHABET) - set("-X#t")
 
 
+@pytest.mark.long(seconds=9)
 def test_the_generator_that_comes_with_the_project_is_accepted():
     shipped = PROJECT / "config/generators/platformer"
     written = json.loads(shipped.with_suffix(".json").read_text())
