@@ -28,6 +28,9 @@ LIBRARY = ROOT / "workflow" / "lib"
 if str(LIBRARY) not in sys.path:
     sys.path.insert(0, str(LIBRARY))
 
+from neurozoo.machine import LightImport  # noqa: E402, found by the line before
+
+sys.meta_path.insert(0, LightImport())  # as in the programs of the project
 
 # Seconds: ends what hangs, and nothing that is only slow because the machine has much else to do.
 PATIENCE = 600

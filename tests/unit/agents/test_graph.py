@@ -59,7 +59,9 @@ def test_the_graph_of_every_network_gives_what_keras_gives_in_every_layer(model)
         np.testing.assert_allclose(value, expected, rtol=0, atol=2e-5 * float(tf.reduce_max(tf.abs(expected))))
 
 
-@pytest.mark.parametrize(("model", "halves", "ramp"), [("large", 17, 17), ("small", 7, 7), ("recurrent_large", 5, 6)])
+@pytest.mark.parametrize(("model", "halves", "ramp"), [
+    ("large", 17, 17), ("small", 7, 7), pytest.param("recurrent_large", 5, 6, marks=pytest.mark.long(seconds=4)),
+])  # fmt: skip
 def test_the_published_check_genome_gives_the_published_outputs(noise, tmp_path, model, halves, ramp, frozen_folder):
     # Specification of the published code, section 2.5.
     from neurozoo.genomes.genome import Genome, decode

@@ -106,7 +106,7 @@ def test_initial_weights_are_truncated_normal_and_biases_zero():
 
 
 def test_orthogonal_weights_are_orthonormal_vectors_with_the_gains_of_cleanrl():
-    layout = get_keras_network("impala_shallow_lstm").layout(6)
+    layout = get_keras_network("impala_shallow_lstm").layout(6, (36, 36, 1))
     arrays = layout.split(layout.draw(np.random.default_rng(1), "orthogonal"))
     for name, gain in (("conv1/w", 2**0.5), ("fc/w", 2**0.5), ("lstm/u", 1), ("policy/w", 0.01), ("baseline/w", 1)):
         matrix = arrays[name].reshape(-1, arrays[name].shape[-1]).astype(np.float64)
@@ -149,10 +149,11 @@ def test_a_q_network_is_the_nature_network_with_layer_normalisation():
 def test_gains_start_at_one_and_offsets_at_zero():
     layout = get_keras_network("nature_layer_norm").layout(3, (36, 36, 1))
     for rule in ("fan_in", "orthogonal"):
-        for name, array in layout.split(layout.draw(np.random.default_rng(1), rule)).items():
+        arrays = layout.split(layout.draw(np.random.default_rng(1), rule))
+        for name, array in arrays.items():
             if not name.endswith("/w"):
                 assert np.unique(array).tolist() == [1.0 if name.endswith("/gain") else 0.0]
-    matrix = layout.split(layout.draw(np.random.default_rng(1), "orthogonal"))["q_values/w"].astype(np.float64)
+    matrix = arrays["q_values/w"].astype(np.float64)
     np.testing.assert_allclose(matrix.T @ matrix, 2 * np.eye(3), atol=1e-5)
 
 

@@ -161,20 +161,21 @@ def test_progress_counts_the_steps_of_an_epoch_and_the_games_of_a_test():
     assert {each[5] for each in tested} == {1, 2, 3}  # only environments with an open game
 
 
-def stopped_at(stop, learner):
-    """Returns the phase and the state of a new learner at a call of its watch, and its reports before."""
+def stopped_at(stop, learner, make_one=make):
+    """Stops a learner at a call of its watch; returns its phase, another one with its state, and its reports."""
     found = []
     learner.open()
     with pytest.raises(Stop):
         learn_on(learner, Watch(stop), found)
     state, arrays = learner.get_state(), {name: array.copy() for name, array in learner.get_arrays().items()}
     learner.close()
-    return learner.progress[0], (state, arrays), found
+    other = make_one()
+    other.set_state(state, arrays)
+    return learner.progress[0], other, found
 
 
-def assert_goes_on(state, found, learner, expected, reports):
-    """Lets a learner go on from a state to its end, with the reports `found` before."""
-    learner.set_state(*state)
+def assert_goes_on(learner, found, expected, reports):
+    """Lets a learner go on to its end, with the reports `found` before."""
     assert not learner.is_done
     found += finished(learner)
     assert [timeless(report) for report in found] == reports
@@ -185,11 +186,10 @@ def test_a_learner_that_is_stopped_again_and_again_goes_on_exactly(uninterrupted
     """At its first step, while a thread learns, later, and in its last test, when it has spent its budget."""
     calls, found, learner = 0, [], make()
     for stop in (1, 5, 30, uninterrupted[2]):
-        phase, state, more = stopped_at(stop - calls, learner)
-        calls, found, learner = stop, found + more, make()
-        learner.set_state(*state)
+        phase, learner, more = stopped_at(stop - calls, learner)
+        calls, found = stop, found + more
     assert phase == "test"
-    assert_goes_on(state, found, learner, *uninterrupted[:2])
+    assert_goes_on(learner, found, *uninterrupted[:2])
 
 
 def test_all_learning_is_in_the_time_of_an_epoch():
@@ -347,8 +347,8 @@ def test_ppo_and_pqn_go_on_exactly_after_a_stop(settings, stop):
     expected = make_one()
     reports = [timeless(report) for report in finished(expected)]
     assert reports[-1].fields["update"] == 3 * 3 * 8  # epochs, minibatches, rollouts
-    _, state, found = stopped_at(stop, make_one())
-    assert_goes_on(state, found, make_one(), expected, reports)
+    _, other, found = stopped_at(stop, make_one(), make_one)
+    assert_goes_on(other, found, expected, reports)
 
 
 @pytest.mark.parametrize(
