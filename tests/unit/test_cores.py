@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from neurozoo.machine import control_groups, cores, physical_cores
+from neurozoo.machine import control_groups, cores, dispensable_packages, physical_cores
 
 ROOT = Path(__file__).parents[2]
 VERSION_1 = "{top}/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct"
@@ -142,3 +142,15 @@ import matplotlib, pandas, sklearn
 """
     python(code)
     assert python(code.replace("snakemake =", "other ="), check=False).returncode == 1  # a notebook has all of Keras
+
+
+def test_jax_is_there_where_keras_computes_with_it(monkeypatch, tmp_path):
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path))
+    monkeypatch.delenv("KERAS_BACKEND", raising=False)
+    assert "jax" in dispensable_packages()
+    (tmp_path / "keras.json").write_text('{"backend": "jax"}')
+    assert "jax" not in dispensable_packages()
+    monkeypatch.setenv("KERAS_BACKEND", "tensorflow")
+    assert "jax" in dispensable_packages()
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    assert "jax" not in dispensable_packages()

@@ -21,8 +21,6 @@ _GRANTS = ("SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE", "NSLOTS")
 _HOME = ".snakemake/home"  # of accounts without one
 # Read by libraries that otherwise start a thread for each processor that they may run on.
 _POOLS = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
-# Packages that TensorFlow and Keras import where they are installed, and can do without.
-_DISPENSABLE = ("jax", "matplotlib", "pandas", "sklearn")
 
 
 def cores(*, process: Path = _PROCESS, environment: Mapping[str, str] = os.environ) -> int:
@@ -45,11 +43,23 @@ def limit_pools() -> None:
             os.environ.setdefault(name, str(most))
 
 
-class LightImport:
-    """Lets TensorFlow and Keras start without the packages of which only parts make use that we do not need.
+def dispensable_packages() -> list[str]:
+    """Returns the packages that TensorFlow and Keras import only because they are there, for parts that we do not use.
 
-    Finds modules, see `sys.meta_path`. They take nearly half of the 4.8 s of processor time of `import tensorflow`.
-    Other imports of these packages find them, before and after.
+    JAX is not among them where Keras computes with it: its variable or its file says so.
+    """
+    backend = os.environ.get("KERAS_BACKEND", "")
+    if not backend:
+        home = os.environ.get("KERAS_HOME") or os.path.expanduser("~/.keras")
+        with contextlib.suppress(OSError):
+            backend = Path(home, "keras.json").read_text(errors="replace")
+    return ["matplotlib", "pandas", "sklearn", *([] if "jax" in backend else ["jax"])]
+
+
+class LightImport:
+    """Lets TensorFlow and Keras start without their dispensable packages, which take nearly half of 4.8 s of a core.
+
+    Finds modules, see `sys.meta_path`. Other imports of these packages find them, before and after.
     """
 
     def find_spec(
@@ -64,14 +74,13 @@ class LightImport:
         execute = loader.exec_module
 
         def execute_alone(module: ModuleType) -> None:
-            backend = os.environ.get("KERAS_BACKEND")
-            hidden = [each for each in _DISPENSABLE if each not in sys.modules and each != backend]
+            hidden = [each for each in dispensable_packages() if each not in sys.modules]
             sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  # None: `import` says it is missing
             try:
                 execute(module)
             finally:
                 for each in hidden:
-                    del sys.modules[each]
+                    sys.modules.pop(each, None)
 
         loader.exec_module = execute_alone  # type: ignore[method-assign]
         return spec
