@@ -99,7 +99,7 @@ def test_filters_are_shown_for_the_configured_experiments(results):
 
 
 def test_layers_generations_and_runs_side_by_side_are_filmed(results):
-    for name in (f"runs/{RUNS[1]}/layer_recu1.mp4", f"runs/{RUNS[1]}/generations.mp4", "movies/frostbite.mp4"):
+    for name in (f"runs/{RUNS[1]}/layer_recu1.mp4", f"runs/{RUNS[0]}/generations.mp4", "movies/frostbite.mp4"):
         assert (results / name).stat().st_size > 1000
     log = (results / "logs/movie_grid_frostbite.log").read_text()
     assert "10 steps done" in log
