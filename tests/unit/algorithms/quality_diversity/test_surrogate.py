@@ -46,7 +46,7 @@ def test_the_networks_have_the_published_numbers_of_parameters(domain, main_basi
 
 
 def test_initial_weights_are_those_of_torch():
-    main = surrogate(predicts_occupancy=False).main
+    main = surrogate(predicts_occupancy=False, channels=16).main
     for layer in main.layers:
         if isinstance(layer, keras.layers.Conv2D | keras.layers.Dense):
             kernel = layer.get_weights()[0]
