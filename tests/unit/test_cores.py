@@ -136,7 +136,7 @@ import sys
 class Snakemake: pass
 snakemake = Snakemake()
 import neurozoo, keras, tensorflow
-assert not {"jax", "matplotlib", "pandas", "sklearn"} & {*sys.modules}
+assert not {"jax", "matplotlib", "pandas", "sklearn"} & {name.partition(".")[0] for name in sys.modules}
 keras.Sequential([keras.layers.Dense(1)])(tensorflow.ones((1, 2)))
 import matplotlib, pandas, sklearn
 """
