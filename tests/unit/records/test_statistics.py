@@ -13,6 +13,7 @@ from neurozoo.records.statistics import (
     performance_profile,
     probability_of_improvement,
     rank_test,
+    signed_rank_test,
 )
 from scipy.stats import mannwhitneyu, trim_mean
 
@@ -95,6 +96,16 @@ def test_the_rank_test_is_exact_and_needs_five_runs():
     assert rank_test(np.zeros(5), np.array([0.0, 0, 0, 1, 1])) == pytest.approx(2 * 56 / 252)
     assert rank_test(low, low + 0.5) == mannwhitneyu(low, low + 0.5, method="exact").pvalue
     assert np.isnan(rank_test(low[:4], high))
+
+
+def test_the_signed_rank_test_counts_all_signs_of_the_differences():
+    differences = np.array([-1.0, 2, -3, -3, 0, -5])  # ranks 1, 2, 3.5, 3.5, 5; those of negative ones sum to 13 of 15
+    ranks = np.array([1, 2, 3.5, 3.5, 5])
+    sums = [ranks[list(signs)].sum() for signs in itertools.product([False, True], repeat=5)]
+    assert signed_rank_test(differences) == pytest.approx(2 * np.mean([total >= 13 for total in sums]))
+    assert signed_rank_test(-np.arange(1.0, 21)) == 2**-19
+    assert signed_rank_test(np.zeros(6)) == 1
+    assert np.isnan(signed_rank_test(np.ones(4)))
 
 
 def test_holm_multiplies_the_smallest_p_by_all_tests_and_never_falls():

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -75,11 +75,9 @@ def score_agent(
     layout = layout_of(check_game(game), agent.model, protocol)
     starts: dict[int, Episode] = {}
     for number in range(episodes):
-        random = generator((seed,), Purpose.EVALUATION, number)
-        drawn = protocol.draw_noops(random)
+        drawn = evaluation_start(agent, number, seed=seed)
         limit = protocol.max_frames if max_frames is None else max_frames
-        seed_of_episode = draw_seed(random, Purpose.EVALUATION, protocol)
-        starts[number] = Episode(agent.genome, drawn if noops is None else noops, seed_of_episode, limit)
+        starts[number] = replace(drawn, noops=drawn.noops if noops is None else noops, max_frames=limit)
     results: dict[int, EpisodeResult] = {}
     with make_evaluator(
         core=core, noise=noise, layout=layout, game=game, protocol=protocol, threads=threads
@@ -96,6 +94,15 @@ def score_agent(
         ScoredEpisode(starts[n].noops, starts[n].seed, results[n].score, results[n].steps, results[n].frames)
         for n in range(episodes)
     ]
+
+
+def evaluation_start(agent: PlayableAgent, number: int, *, seed: int = 0) -> Episode:
+    """Returns the episode of an evaluation that has this number; its start depends on nothing but number and seed."""
+    random = generator((seed,), Purpose.EVALUATION, number)
+    noops = agent.protocol.draw_noops(random)
+    return Episode(
+        agent.genome, noops, draw_seed(random, Purpose.EVALUATION, agent.protocol), agent.protocol.max_frames
+    )
 
 
 def is_one_game(

@@ -9,10 +9,12 @@ import io
 import os
 from dataclasses import dataclass
 
+import jinja2
 import numpy as np
 from PIL import Image
 
-from neurozoo.agents.frozen import LayerRecord, open_frozen
+from neurozoo.agents.frozen import FrozenModel, LayerRecord, open_frozen
+from neurozoo.environments.observations import ObservationShape
 from neurozoo.errors import NeurozooError
 from neurozoo.feature_visualization.guided import Excitation, colours_explained, draw_in_colours, find_excitations
 from neurozoo.feature_visualization.layers import CONVOLUTIONS, check_pictures, choose_channels
@@ -67,24 +69,34 @@ def write_guided_page(
             for layer in layers
         ]
         steps = int(among.sum()) or recording.steps
-    pages = environment()
-    pages.filters["picture"] = lambda values: _data_url(draw_in_colours(values, frozen.shape))
-    page = pages.get_template("guided.html").render(
-        frozen=frozen,
-        shown=shown,
-        steps=steps,
-        colours=colours_explained(frozen.shape),
-        box_of=lambda layer, one: _box(layer, one, frozen.shape.observation[:2]),
+    page = (
+        pages_of(frozen)
+        .get_template("guided.html")
+        .render(
+            frozen=frozen,
+            shown=shown,
+            steps=steps,
+            colours=colours_explained(frozen.shape),
+            box_of=box_of,
+        )
     )
     write_text(output, page)
     return shown
 
 
-def _box(layer: LayerFound, one: Excitation, whole: tuple[int, int]) -> dict[str, int] | None:
+def pages_of(frozen: FrozenModel) -> jinja2.Environment:
+    """Returns the templates of pages that have all their pictures inside."""
+    pages = environment()
+    pages.filters["picture"] = lambda values: _data_url(draw_in_colours(values, frozen.shape))
+    return pages
+
+
+def box_of(field: ReceptiveField, one: Excitation, shape: ObservationShape) -> dict[str, int] | None:
     """Returns the part of the observation that the unit sees, as a rectangle; None if it sees everything."""
+    whole = shape.observation[:2]
     spans = [
         (max(start, 0), min(start + length, side))
-        for start, length, side in zip(layer.field.corner(*one.position), layer.field.size, whole, strict=True)
+        for start, length, side in zip(field.corner(*one.position), field.size, whole, strict=True)
     ]
     (top, bottom), (left, right) = spans
     if (bottom - top, right - left) == tuple(whole):

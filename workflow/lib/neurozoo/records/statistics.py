@@ -84,6 +84,26 @@ def rank_test(scores: np.ndarray, others: np.ndarray) -> float:
     return float(stats.mannwhitneyu(scores, others, method=method).pvalue)
 
 
+def signed_rank_test(differences: np.ndarray) -> float:
+    """Tests whether paired differences lie around 0, without assuming a distribution (Wilcoxon, two-sided).
+
+    Returns:
+        The exact p-value, with ties, too; differences of 0 do not count, and 1 if there are no others. NaN if there are
+        fewer than `ENOUGH_RUNS` pairs.
+    """
+    if len(differences) < ENOUGH_RUNS:
+        return np.nan
+    from scipy import stats  # takes a second
+
+    moved = differences[differences != 0]
+    ranks = np.rint(2 * stats.rankdata(np.abs(moved))).astype(int)  # twice the ranks: those of ties are halves
+    chances = np.ones(1)  # of each sum of ranks, if signs are coin flips
+    for rank in ranks:
+        chances = (np.append(chances, np.zeros(rank)) + np.append(np.zeros(rank), chances)) / 2
+    found = int(ranks[moved > 0].sum())
+    return float(min(2 * min(chances[: found + 1].sum(), chances[found:].sum()), 1.0))
+
+
 def holm_corrected(p_values: np.ndarray) -> np.ndarray:
     """Corrects p-values for the number of tests, so that no chance result among many passes for a difference.
 

@@ -1,0 +1,398 @@
+"""The causal report of a run: how its score changes when parts of its network are ablated, from common starts.
+
+All agents, ablated or not, play from the same starts, so that differences are paired. Ablated agents are weights of
+their own (`neurozoo.interventions.weights`), so the usual engine plays them.
+"""
+
+import itertools
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from neurozoo.agents.frozen import use_one_thread
+from neurozoo.agents.frozen_check import stacked
+from neurozoo.agents.playable_agent import PlayableAgent, read_agent
+from neurozoo.agents.scoring import evaluation_start
+from neurozoo.environments.game_networks import layout_of
+from neurozoo.environments.observations import observation_shape
+from neurozoo.environments.protocols import has_continuous_outputs, output_names
+from neurozoo.errors import NeurozooError
+from neurozoo.evaluation import Episode, Evaluator, Trace, make_evaluator, play
+from neurozoo.files.csv import write_csv_rows
+from neurozoo.genomes.genome import Genome, Weights, decode
+from neurozoo.genomes.noise_table import open_noise_table
+from neurozoo.interventions.activations import replacement_of
+from neurozoo.interventions.intervention import INPUT, Intervention, With
+from neurozoo.interventions.weights import intervened_weights
+from neurozoo.networks.chains import Layout
+from neurozoo.records.statistics import bootstrap_intervals, holm_corrected, mean_over_games, signed_rank_test
+
+MOST_SINGLE = 64  # units of a dense layer that are ablated one by one; more are ablated in groups
+GROUPS = 32  # of a larger layer
+TOP = 10  # parts that are ablated in pairs, too
+STATES = 512  # recorded observations on which actions are compared
+MOST_STEPS = 2_500  # of each episode that are recorded, 28 kB each
+AT_ONCE = 8  # agents in the engine's memory, 16 MB each for `large`
+CHUNK = 64  # observations per batch
+
+Report = Callable[[int, int], None]  # gets the number of agents that have played, and of all
+Intervals = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # from (rows, starts) to the ends of each row's mean
+
+
+@dataclass
+class Effect:
+    """A part of the network, and what its ablation changes. All that was not measured is NaN."""
+
+    kind: str  # `none`, `layer`, `input`, `channel`, `group`, `named` (in the configuration) or `pair`
+    name: str  # such as `conv2 7`
+    interventions: tuple[Intervention, ...]
+    scores: np.ndarray = field(default_factory=lambda: np.zeros(0))  # one per start
+    steps: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    changed_actions: float = np.nan  # share of recorded observations for which it takes another action
+    activation: float = np.nan  # mean on them
+    is_silent: bool = False  # whether it was 0 in all of them, so that its ablation changes nothing: not played
+    numbers: dict[str, float] = field(default_factory=dict)  # columns of the table
+
+
+def measure_effects(
+    run_dir: str | os.PathLike,
+    output: str | os.PathLike,
+    *,
+    core: str | os.PathLike,
+    noise: str | os.PathLike,
+    episodes: int = 20,
+    with_: With = "zero",
+    layers: Sequence[str] = (),
+    sticky_probability: float = 0.25,
+    seed: int = 0,
+    interventions: Mapping[str, Mapping[str, Any]] | None = None,
+    replications: int = 50_000,
+    confidence: float = 0.95,
+    threads: int = 1,
+    progress: Report | None = None,
+) -> list[Effect]:
+    """Ablates every channel of a run's network, and writes how the score changes as a CSV file.
+
+    Units of large dense layers are ablated in groups. The ten parts whose ablation changes the score most play again
+    from other starts, alone and in pairs. Pairs whose joint effect is not the sum of both replace each other (more
+    harm) or work together (less harm).
+
+    Args:
+        run_dir: Folder of the run, or another source of `read_agent`. Its network is a chain of layers.
+        output: The CSV file.
+        core: The native core.
+        noise: The noise table.
+        episodes: Common starts.
+        with_: `zero` or `mean`, see `Intervention`.
+        layers: Layers whose channels are ablated, or `observation` for the input; all that can be if there are none.
+        sticky_probability: Per frame, of Atari games; the protocol's own if that is higher. Without it, a deterministic
+            agent plays one of few games from all starts. 0.25 is that of Machado et al. 2018, arXiv:1709.06009.
+        seed: Of the starts.
+        interventions: More of them by name, see `Intervention.from_config`; those in other layers are left out.
+        replications: Bootstrap resamples per interval.
+        confidence: Of the intervals.
+        threads: Episodes played at a time. They change no number.
+        progress: See `Report`.
+
+    Returns:
+        The effects in the order of the table, without interventions first.
+
+    Raises:
+        NeurozooError: As `read_agent`; or no weights do this to the network, see `intervened_weights`.
+    """
+    if with_ not in ("zero", "mean"):
+        raise NeurozooError(f"with should be zero or mean, but is {with_!r}. Other interventions have names.")
+    agent = read_agent(run_dir)
+    layout = layout_of(agent.game, agent.model, agent.protocol)
+    if agent.protocol.world == "atari":
+        sticky = max(sticky_probability, agent.protocol.sticky_probability)
+        agent = replace(agent, protocol=replace(agent.protocol, sticky_probability=sticky))
+    effects = list_ablations(layout, with_=with_, layers=layers, named=interventions or {})
+    theta = decode(agent.genome, noise=open_noise_table(noise), layout=layout)
+    agent = replace(agent, genome=Genome(Weights.of(theta)))
+    starts = [evaluation_start(agent, number, seed=seed) for number in range(2 * episodes)]
+
+    def intervals(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        options = {"replications": replications, "seed": seed}
+        return bootstrap_intervals([rows], {"": mean_over_games}, confidence=confidence, **options)[""]
+
+    with make_evaluator(
+        core=core, noise=noise, layout=layout, game=agent.game, protocol=agent.protocol, threads=threads
+    ) as evaluator:
+        evaluator.pin([agent.genome])
+        recorded = _record(evaluator, agent, layout, theta, starts[:episodes])
+        recorded.describe(effects)
+        count = min(TOP, len(effects) - 1)
+        total = len(effects) + 1 + count + count * (count - 1) // 2
+        engine = _Engine(evaluator, layout, theta, recorded.means, progress, total)
+        engine.play(effects, starts[:episodes])
+        _compare(effects, intervals)
+        none, *ranked = effects
+        ranked.sort(key=lambda effect: -abs(effect.numbers["change"]))
+        effects = [none, *ranked]
+        top = [each for each in ranked if each.kind in ("input", "channel", "group") and each.numbers["change"]][:TOP]
+        again = [Effect(each.kind, each.name, each.interventions) for each in (none, *top)]
+        pairs = [
+            Effect("pair", f"{one.name} + {other.name}", one.interventions + other.interventions)
+            for one, other in itertools.combinations(top, 2)
+        ]
+        engine.play([*again, *pairs], starts[episodes:])
+    _compare_again(effects, again, pairs, intervals)
+    effects += sorted(pairs, key=lambda pair: pair.numbers["excess"])
+    _write(output, effects, agent, with_=with_, episodes=episodes)
+    return effects
+
+
+def list_ablations(
+    layout: Layout, *, with_: With, layers: Sequence[str] = (), named: Mapping[str, Mapping[str, Any]] | None = None
+) -> list[Effect]:
+    """Lists what is ablated: nothing, whole layers, their channels or groups of units, and named interventions.
+
+    Layers are left out that no weights can ablate, unless they are named; and outputs, which are the actions.
+
+    Raises:
+        NeurozooError: A layer does not exist or cannot be ablated, or none can.
+    """
+    theta = np.zeros(layout.parameter_count, np.float32)
+    sizes = {INPUT: layout.observation_shape[2]} | {p.layer.name: p.out_shape[2] for p in layout.layers[:-1]}
+    means = {name: np.zeros(size) for name, size in sizes.items()}
+    found, refusal = [Effect("none", "none", ())], None
+    for name in layers or sizes:
+        whole = Intervention(name, with_=with_)
+        try:
+            intervened_weights(layout, theta, [whole], means=means)
+        except NeurozooError as error:
+            if layers:
+                raise
+            refusal = error
+            continue
+        size = sizes.get(name, layout.num_actions)
+        found.append(Effect("layer", f"{name}, all", (whole,)))
+        is_dense = name == INPUT or len(layout.shapes[f"{name}/w"]) == 2
+        parts = np.array_split(np.arange(size), GROUPS if is_dense and size > MOST_SINGLE else size)
+        for part in map(tuple, (part.tolist() for part in parts)):
+            kind = "input" if name == INPUT else "group" if len(part) > 1 else "channel"
+            label = f"{part[0]}-{part[-1]}" if len(part) > 1 else f"{part[0]}"
+            found.append(Effect(kind, f"{name} {label}", (replace(whole, channels=part),)))
+    if len(found) == 1:
+        assert refusal is not None
+        raise refusal
+    for name, entry in (named or {}).items():
+        if entry["layer"] in (*sizes, layout.layers[-1].layer.name):
+            found.append(Effect("named", name, (Intervention.from_config(entry),)))
+            intervened_weights(layout, theta, found[-1].interventions, means=means)
+    return found
+
+
+class _Engine:
+    """Plays agents with interventions, some at a time."""
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        layout: Layout,
+        theta: np.ndarray,
+        means: Mapping[str, np.ndarray],
+        progress: Report | None,
+        total: int,
+    ) -> None:
+        self._evaluator, self._progress, self._total, self._played = evaluator, progress, total, 0
+        self._make = lambda effect: Weights.of(intervened_weights(layout, theta, effect.interventions, means=means))
+
+    def play(self, effects: Sequence[Effect], starts: Sequence[Episode]) -> None:
+        """Gives effects their scores and steps from all starts. The first effect is that of nothing."""
+        for batch in _batches([effect for effect in effects if not effect.is_silent], AT_ONCE):
+            genomes = [Genome(self._make(effect)) for effect in batch]
+            self._evaluator.pin(genomes)
+            episodes = [replace(start, genome=genome) for genome in genomes for start in starts]
+            results = play(self._evaluator, dict(enumerate(episodes)))
+            rows = np.array([(results[n].score, results[n].steps) for n in range(len(episodes))], float)
+            for effect, part in zip(batch, rows.reshape(len(batch), len(starts), 2), strict=True):
+                effect.scores, effect.steps = part.T
+            self._played += len(batch)
+            if self._progress:
+                self._progress(self._played, self._total)
+        for effect in effects:
+            if effect.is_silent:
+                effect.scores, effect.steps = effects[0].scores, effects[0].steps
+
+
+@dataclass
+class _Recorded:
+    """What the agent saw without interventions, and its activations then."""
+
+    layout: Layout
+    theta: np.ndarray
+    states: np.ndarray  # observations, evenly spread: (states, height, width, channels)
+    is_whole: bool  # whether all steps of all episodes were recorded
+    is_continuous: bool
+    means: dict[str, np.ndarray]  # by layer: (channels,)
+    largest: dict[str, np.ndarray]  # absolute values, over all steps and places, by layer: (channels,)
+
+    def describe(self, effects: Sequence[Effect]) -> None:
+        """Gives effects their activation, the share of actions that they change, and whether they are silent."""
+        import keras
+
+        model = self.layout.keras_model(self.theta)
+        actions = model.predict(self.states, batch_size=CHUNK, verbose=0).argmax(-1)
+        of_layer: dict[str, list[Effect]] = {}
+        for effect in effects[1:]:
+            of_layer.setdefault(effect.interventions[0].layer, []).append(effect)
+        for name, those in of_layer.items():
+            head = keras.Model(model.input, model.get_layer(name).output) if name != INPUT else None
+            values = self.states if head is None else head.predict(self.states, batch_size=CHUNK, verbose=0)
+            tail = model if head is None else keras.Model(model.get_layer(name).output, model.output)
+            for effect in those:
+                (intervention,) = effect.interventions
+                chosen = intervention.mask(values.shape[1:]).any(axis=tuple(range(values.ndim - 2)))
+                effect.activation = float(self.means[name][chosen].mean())
+                is_zero = self.is_whole and not self.largest[name][chosen].any() and intervention.with_ != "patch"
+                effect.is_silent = effect.kind in ("channel", "group") and is_zero
+                if self.is_continuous:
+                    continue
+                factor, value = replacement_of(intervention, values.shape[1:], self.means[name][None])(_NEVER)
+                if name == self.layout.layers[-1].layer.name:
+                    outputs = values * factor + value
+                else:
+                    outputs = tail.predict(values * factor + value, batch_size=CHUNK, verbose=0)
+                effect.changed_actions = float((outputs.argmax(-1) != actions).mean())
+
+
+_NEVER = np.random.default_rng(0)  # of interventions that draw nothing
+
+
+def _record(
+    evaluator: Evaluator, agent: PlayableAgent, layout: Layout, theta: np.ndarray, starts: Sequence[Episode]
+) -> _Recorded:
+    """Plays the agent from all starts, records what it saw, and surveys its activations."""
+    import keras
+
+    use_one_thread()
+    shape = observation_shape(agent.game, agent.protocol)
+    whole = layout.keras_model(theta)
+    names = [placed.layer.name for placed in layout.layers]
+    model = keras.Model(whole.input, [whole.get_layer(name).output for name in names])
+    sums = {name: np.zeros(()) for name in (INPUT, *names)}
+    largest = dict(sums)
+    kept, steps, is_whole = [], 0, True
+    limit = MOST_STEPS * agent.protocol.frame_skip
+    each = -(-STATES // len(starts))  # states of an episode
+    for start in starts:
+        trace: Trace = evaluator.trace(replace(start, max_frames=min(start.max_frames, limit)))
+        is_whole &= len(trace.actions) < MOST_STEPS
+        steps += len(trace.actions)
+        wanted = set(np.linspace(0, len(trace.actions) - 1, each).astype(int).tolist())
+        for first, seen in zip(itertools.count(0, CHUNK), stacked(trace.planes, CHUNK, shape), strict=False):
+            kept += [one for number, one in enumerate(seen, first) if number in wanted]
+            for name, values in zip((INPUT, *names), (seen, *model.predict_on_batch(seen)), strict=True):
+                axes = tuple(range(1, values.ndim - 1))
+                sums[name] = sums[name] + values.mean(axes, np.float64).sum(0)
+                largest[name] = np.maximum(largest[name], np.abs(values).max((0, *axes)))
+    is_continuous = has_continuous_outputs(agent.protocol, output_names(agent.game, agent.protocol))
+    means = {name: total / steps for name, total in sums.items()}
+    return _Recorded(layout, theta, np.stack(kept), is_whole, is_continuous, means, largest)
+
+
+def _compare(effects: Sequence[Effect], intervals: Intervals) -> None:
+    """Compares each effect with the first, that of nothing, start by start."""
+    places = different_starts(effects)
+    scores, steps = (np.stack([getattr(each, name)[places] for each in effects]) for name in ("scores", "steps"))
+    of_score, of_steps = (_with_intervals(rows - rows[0], intervals) for rows in (scores, steps))
+    low, high = intervals(scores[:1])
+    p_values = [
+        np.nan if each.is_silent else signed_rank_test(row - scores[0])
+        for each, row in zip(effects, scores, strict=True)
+    ]
+    p_values[0] = np.nan
+    corrected = holm_corrected(np.array(p_values))
+    for n, effect in enumerate(effects):
+        effect.numbers |= {"starts": len(places), "score": scores[n].mean()}
+        if n:
+            effect.numbers |= dict(zip(("change", "low", "high"), of_score[n], strict=True))
+            effect.numbers |= dict(zip(("steps_change", "steps_low", "steps_high"), of_steps[n], strict=True))
+            effect.numbers |= {"p_value": p_values[n], "p_corrected": corrected[n]}
+        else:
+            effect.numbers |= {"low": low[0], "high": high[0], "steps_change": 0.0}
+
+
+def _compare_again(
+    effects: Sequence[Effect], again: Sequence[Effect], pairs: Sequence[Effect], intervals: Intervals
+) -> None:
+    """Adds what the other starts say: the effects of the top parts, and how far pairs are from the sum of both."""
+    places = different_starts([*again, *pairs])
+    base = again[0].scores[places]
+    singles = {each.name: each.scores[places] - base for each in again[1:]}
+    by_name = {effect.name: effect for effect in effects}
+    for name, numbers in zip(singles, _with_intervals(np.array([*singles.values()]), intervals), strict=True):
+        by_name[name].numbers |= dict(zip(("again", "again_low", "again_high"), numbers, strict=True))
+    if not pairs:
+        return
+    joint = np.array([pair.scores[places] - base for pair in pairs])
+    excess = joint - np.array([sum(singles[name] for name in pair.name.split(" + ")) for pair in pairs])
+    p_values = np.array([signed_rank_test(row) for row in excess])
+    rows = zip(
+        pairs,
+        _with_intervals(joint, intervals),
+        _with_intervals(excess, intervals),
+        p_values,
+        holm_corrected(p_values),
+        strict=True,
+    )
+    for pair, of_both, of_excess, p_value, corrected in rows:
+        pair.numbers |= {"starts": len(places), "score": pair.scores[places].mean()}
+        pair.numbers |= dict(zip(("change", "low", "high"), of_both, strict=True))
+        pair.numbers |= dict(zip(("excess", "excess_low", "excess_high"), of_excess, strict=True))
+        pair.numbers |= {"p_value": p_value, "p_corrected": corrected}
+
+
+def different_starts(effects: Sequence[Effect]) -> list[int]:
+    """Returns the starts that are not copies of another: a deterministic game has many starts, but few games.
+
+    From two starts of one game, every agent, with whatever is ablated, has the same score. Only one of them counts.
+    """
+    columns = np.stack([effect.scores for effect in effects])
+    return sorted(np.unique(columns, axis=1, return_index=True)[1].tolist())
+
+
+def _with_intervals(rows: np.ndarray, intervals: Intervals) -> list[tuple[float, float, float]]:
+    """Returns the mean of each row, with the ends of its interval."""
+    if not len(rows):
+        return []
+    low, high = intervals(rows)
+    return list(zip(rows.mean(axis=1), low, high, strict=True))
+
+
+def _batches(items: Sequence[Effect], size: int) -> Iterator[Sequence[Effect]]:
+    return (items[start : start + size] for start in range(0, len(items), size))
+
+
+NUMBERS = (
+    "score", "change", "low", "high", "p_value", "p_corrected", "steps_change", "steps_low", "steps_high",
+    "changed_actions", "activation", "again", "again_low", "again_high", "excess", "excess_low", "excess_high",
+    "starts", "episodes", "sticky_probability",
+)  # fmt: skip
+TEXTS = ("kind", "name", "with")
+
+
+def _write(
+    output: str | os.PathLike, effects: Sequence[Effect], agent: PlayableAgent, *, with_: str, episodes: int
+) -> None:
+    """Writes a row per effect; what was not measured is empty."""
+    facts = {"episodes": episodes, "sticky_probability": agent.protocol.sticky_probability}
+    rows = []
+    for effect in effects:
+        kind_of = effect.interventions[0].with_ if effect.interventions else with_
+        own = {"changed_actions": effect.changed_actions, "activation": effect.activation, **effect.numbers, **facts}
+        numbers = [own.get(name, np.nan) for name in NUMBERS]
+        rows.append(
+            [
+                effect.kind,
+                effect.name,
+                kind_of,
+                *("" if np.isnan(number) else float(f"{number:.10g}") for number in numbers),
+            ]
+        )
+    write_csv_rows(output, [*TEXTS, *NUMBERS], rows)

@@ -1,0 +1,1 @@
+"""Interventions in networks: what is ablated, scaled or replaced inside an agent while it plays."""

@@ -1,0 +1,87 @@
+"""What an intervention changes: a set of channels or units of a layer, or a region of the input."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from neurozoo.errors import NeurozooError, unknown_name
+
+INPUT = "observation"  # the layer that stands for what the agent sees
+With = Literal["zero", "mean", "scale", "resample", "patch"]
+OF_RECORDINGS = ("mean", "resample", "patch")  # take their values from a recorded episode
+
+
+@dataclass(frozen=True)
+class Intervention:
+    """Replaces activations, behind the activation function, in every step of an episode.
+
+    `zero`: by 0. `mean`: by each channel's mean over a recording and all places. `scale`: by `factor` times their
+    value. `resample`: by the activations at a random step of a recording, another one in each step. `patch`: by those
+    at one `step` of it.
+
+    Raises:
+        NeurozooError: A number is out of range, or does not belong to this kind.
+    """
+
+    layer: str  # name of a layer, or `observation` for the network's input
+    channels: tuple[int, ...] | None = None  # channels, or units of a dense layer; None for all
+    with_: With = "zero"
+    factor: float = 1.0  # of `scale`
+    # (first row, first column, last row, last column) of the map, all inside; None for the whole map
+    region: tuple[int, int, int, int] | None = None
+    step: int = 0  # of `patch`
+
+    def __post_init__(self) -> None:
+        if self.channels is not None and (not self.channels or min(self.channels) < 0):
+            raise NeurozooError(f"channels should be numbers from 0, such as [3, 7], but are {list(self.channels)}.")
+        for name, kind, usual in (("factor", "scale", 1.0), ("step", "patch", 0)):
+            if getattr(self, name) != usual and self.with_ != kind:
+                raise NeurozooError(f"{name} belongs to with: {kind}, but with is {self.with_}. Leave {name} out.")
+        if not np.isfinite(self.factor) or self.step < 0:
+            raise NeurozooError(
+                f"factor should be a number and step at least 0, but are {self.factor} and {self.step}."
+            )
+        if self.region is not None:
+            top, left, bottom, right = self.region
+            if not (0 <= top <= bottom and 0 <= left <= right):
+                raise NeurozooError(
+                    "region should be [first row, first column, last row, last column], counted from 0, but is "
+                    f"{list(self.region)}."
+                )
+
+    @classmethod
+    def from_config(cls, entry: Mapping[str, Any]) -> "Intervention":
+        """Reads an entry under `interventions` of the configuration."""
+        given: dict[str, Any] = {key: value for key, value in entry.items() if value is not None}
+        given = {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
+        return cls(**{"with_" if key == "with" else key: value for key, value in given.items()})
+
+    def mask(self, shape: Sequence[int]) -> np.ndarray:
+        """Returns which activations change: bool, in the shape of the layer's activation, without a batch axis.
+
+        Raises:
+            NeurozooError: A channel or the region lies outside.
+        """
+        known = shape[-1]
+        if wrong := [channel for channel in self.channels or () if channel >= known]:
+            raise NeurozooError(f"The layer {self.layer!r} has channels 0 to {known - 1}, but got {wrong[0]}.")
+        mask = np.zeros(shape, bool)
+        chosen = slice(None) if self.channels is None else list(self.channels)
+        if self.region is None:
+            mask[..., chosen] = True
+            return mask
+        top, left, bottom, right = self.region
+        if len(shape) != 3 or bottom >= shape[0] or right >= shape[1]:
+            has = f"a map of {shape[0]} x {shape[1]}" if len(shape) == 3 else "no map"
+            raise NeurozooError(f"The layer {self.layer!r} has {has}, which region {list(self.region)} does not fit.")
+        inside = np.zeros_like(mask)
+        inside[top : bottom + 1, left : right + 1, chosen] = True
+        return inside
+
+
+def check_layer(name: str, known: Sequence[str]) -> None:
+    """Refuses a layer that a network does not have; the message suggests the nearest name."""
+    if name not in (INPUT, *known):
+        raise unknown_name("layer", name, [INPUT, *known])
