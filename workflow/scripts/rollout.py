@@ -12,5 +12,6 @@ with plain_errors(snakemake.log[0]):
         table=snakemake.output.steps,
         log=snakemake.log[0],
         terminal=snakemake.resources.terminal,
+        recorded=snakemake.input.get("recorded"),
         **snakemake.params.rollout,
     )

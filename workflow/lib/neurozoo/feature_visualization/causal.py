@@ -4,6 +4,7 @@ All agents, ablated or not, play from the same starts, so that differences are p
 their own (`neurozoo.interventions.weights`), so the usual engine plays them.
 """
 
+import contextlib
 import itertools
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -91,7 +92,8 @@ def measure_effects(
         sticky_probability: Per frame, of Atari games; the protocol's own if that is higher. Without it, a deterministic
             agent plays one of few games from all starts. 0.25 is that of Machado et al. 2018, arXiv:1709.06009.
         seed: Of the starts.
-        interventions: More of them by name, see `Intervention.from_config`; those in other layers are left out.
+        interventions: More of them by name, see `Intervention.from_config`; what no weights do to
+            this network is left out.
         replications: Bootstrap resamples per interval.
         confidence: Of the intervals.
         threads: Episodes played at a time. They change no number.
@@ -129,7 +131,7 @@ def measure_effects(
         total = len(effects) + 1 + count + count * (count - 1) // 2
         engine = _Engine(evaluator, layout, theta, recorded.means, progress, total)
         engine.play(effects, starts[:episodes])
-        _compare(effects, intervals)
+        _compare(effects, intervals, has_chance=agent.protocol.has_chance)
         none, *ranked = effects
         ranked.sort(key=lambda effect: -abs(effect.numbers["change"]))
         effects = [none, *ranked]
@@ -140,7 +142,7 @@ def measure_effects(
             for one, other in itertools.combinations(top, 2)
         ]
         engine.play([*again, *pairs], starts[episodes:])
-    _compare_again(effects, again, pairs, intervals)
+    _compare_again(effects, again, pairs, intervals, has_chance=agent.protocol.has_chance)
     effects += sorted(pairs, key=lambda pair: pair.numbers["excess"])
     _write(output, effects, agent, with_=with_, episodes=episodes)
     return effects
@@ -182,8 +184,10 @@ def list_ablations(
         raise refusal
     for name, entry in (named or {}).items():
         if entry["layer"] in (*sizes, layout.layers[-1].layer.name):
-            found.append(Effect("named", name, (Intervention.from_config(entry),)))
-            intervened_weights(layout, theta, found[-1].interventions, means=means)
+            with contextlib.suppress(NeurozooError):  # no weights do this, or this network has fewer channels
+                effect = Effect("named", name, (Intervention.from_config(entry),))
+                intervened_weights(layout, theta, effect.interventions, means=means)
+                found.append(effect)
     return found
 
 
@@ -296,9 +300,9 @@ def _record(
     return _Recorded(layout, theta, np.stack(kept), is_whole, is_continuous, means, largest)
 
 
-def _compare(effects: Sequence[Effect], intervals: Intervals) -> None:
+def _compare(effects: Sequence[Effect], intervals: Intervals, *, has_chance: bool) -> None:
     """Compares each effect with the first, that of nothing, start by start."""
-    places = different_starts(effects)
+    places = different_starts(effects, has_chance=has_chance)
     scores, steps = (np.stack([getattr(each, name)[places] for each in effects]) for name in ("scores", "steps"))
     of_score, of_steps = (_with_intervals(rows - rows[0], intervals) for rows in (scores, steps))
     low, high = intervals(scores[:1])
@@ -319,10 +323,15 @@ def _compare(effects: Sequence[Effect], intervals: Intervals) -> None:
 
 
 def _compare_again(
-    effects: Sequence[Effect], again: Sequence[Effect], pairs: Sequence[Effect], intervals: Intervals
+    effects: Sequence[Effect],
+    again: Sequence[Effect],
+    pairs: Sequence[Effect],
+    intervals: Intervals,
+    *,
+    has_chance: bool,
 ) -> None:
     """Adds what the other starts say: the effects of the top parts, and how far pairs are from the sum of both."""
-    places = different_starts([*again, *pairs])
+    places = different_starts([*again, *pairs], has_chance=has_chance)
     base = again[0].scores[places]
     singles = {each.name: each.scores[places] - base for each in again[1:]}
     by_name = {effect.name: effect for effect in effects}
@@ -348,11 +357,13 @@ def _compare_again(
         pair.numbers |= {"p_value": p_value, "p_corrected": corrected}
 
 
-def different_starts(effects: Sequence[Effect]) -> list[int]:
-    """Returns the starts that are not copies of another: a deterministic game has many starts, but few games.
+def different_starts(effects: Sequence[Effect], *, has_chance: bool) -> list[int]:
+    """Returns the starts that are not copies of another: without chance, a game has many starts, but few games.
 
     From two starts of one game, every agent, with whatever is ablated, has the same score. Only one of them counts.
     """
+    if has_chance:
+        return list(range(len(effects[0].scores)))
     columns = np.stack([effect.scores for effect in effects])
     return sorted(np.unique(columns, axis=1, return_index=True)[1].tolist())
 

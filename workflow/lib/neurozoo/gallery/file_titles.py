@@ -32,6 +32,7 @@ PICTURES: Titles = (
     ("*.png", "{}"),
 )
 PAGES: Titles = (
+    ("causal.html", "What decides: the score when parts of the network are ablated"),
     ("archive.html", "Archive: the level in every cell, interactive"),
     ("filters/guided.html", "Guided backpropagation of all convolutions"),
     ("embedding.html", "Embedding, interactive"),
@@ -65,6 +66,7 @@ RUN_FILES: Titles = (
     ("frozen/model.json", "How to feed the frozen network"),
     ("lineage.pdf", "Lineage, for print"),
     ("lineage.svg", "Lineage, vector graphics"),
+    ("causal.csv", "The score when parts of the network are ablated"),
     ("filters/lean.csv", "Temporal lean of the first layer"),
     ("frozen/model.keras", "The network for Keras"),
     ("frozen/model.pb", "The network as a graph"),

@@ -18,6 +18,7 @@ from neurozoo.environments.protocols import get_protocol, has_continuous_outputs
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.files.csv import begins_formula
 from neurozoo.genomes.reading import read_genome
+from neurozoo.interventions.intervention import INPUT, Intervention
 from neurozoo.networks.catalogue import ARCHITECTURES, get_network
 from neurozoo.plan.filter_products import OF_ROLLOUTS, PRODUCTS
 from neurozoo.plan.planned_runs import (
@@ -44,6 +45,7 @@ LONGEST_LABEL = 100  # letters, of which legends and tables have room for some
 MOST_RUNS = 1_000_000  # of an experiment; each is planned in memory
 _OF_IMPORTS = {
     "generations": "It has no generations.",
+    "causal": "Ask for its page by its path, such as results/runs/imported/pong/small/1/causal.html.",
     "filters": "Ask for its pictures by their paths, such as results/runs/imported/pong/small/1/filters/guided.html.",
 }
 
@@ -77,7 +79,7 @@ def _name_problems(config: Mapping) -> Iterator[str]:
         runs *= len(experiment["games"]) * len(experiment["models"]) * count_combinations(experiment)
         if runs > MOST_RUNS:
             yield f"experiments.{name} should have at most {MOST_RUNS:,} runs, but has {runs:,}. Ask for fewer runs."
-    for section in ("generations", "filters"):
+    for section in ("generations", "filters", "causal"):
         for number, name in enumerate(config[section]["experiments"]):
             if name in config.get("imports", {}):
                 yield f"{section}.experiments[{number}]: {name!r} is an import. {_OF_IMPORTS[section]}"
@@ -89,6 +91,10 @@ def _name_problems(config: Mapping) -> Iterator[str]:
     yield from _label_problems(config)
     layers = {layer.name for network in ARCHITECTURES.values() for layer in network.layers}
     yield from _unknown_names("filters.layers", config["filters"]["layers"], "layer", layers)
+    yield from _unknown_names("causal.layers", config["causal"]["layers"], "layer", {INPUT, *layers})
+    for name, entry in config["interventions"].items():
+        yield from _unknown_names(f"interventions.{name}.layer", [entry["layer"]], "layer", {INPUT, *layers})
+        yield from _complaint(f"interventions.{name}", partial(Intervention.from_config, entry))
     yield from _unknown_names("filters.products", config["filters"]["products"], "product", PRODUCTS)
     for name, games in config["figures"]["learning_curves"]["references"]["files"].items():
         for game in games:

@@ -95,6 +95,12 @@ def filmed_runs(config: Mapping) -> list[PlannedRun]:
     return list(dict.fromkeys(run for name in wanted for run in runs_of(config["experiments"][name])))
 
 
+def causal_runs(config: Mapping) -> list[PlannedRun]:
+    """Lists the runs with a causal report."""
+    wanted = config["causal"]["experiments"]
+    return list(dict.fromkeys(run for name in wanted for run in runs_of(config["experiments"][name])))
+
+
 def filter_files(config: Mapping) -> list[tuple[PlannedRun, str]]:
     """Lists the wanted pictures of filters, each as a run and a path in its folder."""
     wanted = config["filters"]

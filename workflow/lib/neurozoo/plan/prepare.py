@@ -18,7 +18,7 @@ from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.spec import Need
 from neurozoo.compute.dask_settings import ClusterSettings
 from neurozoo.compute.slurm import check_scheduler, end_leftover_jobs
-from neurozoo.errors import plain_errors
+from neurozoo.errors import plain_errors, unknown_name
 from neurozoo.files.times import time_in
 from neurozoo.folders import RESULTS, find
 from neurozoo.native import CORE
@@ -245,6 +245,14 @@ class Plan:
         cluster = ClusterSettings.of(self._config["distributed"]) if can_use_cluster else None
         words = cluster.to_words() if cluster else ""
         return {"memory": settings.memory, "gpus": settings.gpus, "cluster": words, "ranks": settings.ranks}
+
+    @_in_a_sentence
+    def rollout_with(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Returns the settings of a rollout with an intervention, which the configuration has to have."""
+        named, name = self._config["interventions"], wildcards["intervention"]
+        if name not in named:
+            raise unknown_name("intervention", name, named, owner="The configuration")
+        return {**self._config["rollout"], "intervention": named[name]}
 
     @_in_a_sentence
     def tag_of(self, wildcards: Wildcards) -> str:

@@ -8,6 +8,7 @@ from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.spec import AlgorithmSpec
 from neurozoo.plan.planned_runs import (
     PlannedRun,
+    causal_runs,
     classified_games,
     filmed_runs,
     filter_files,
@@ -49,6 +50,7 @@ def planned_products(config: Mapping) -> list[str]:
         *run_files("generations.mp4", filmed_runs(config)),
         *_movies(config),
         *_filters(config),
+        *run_files("causal.html", causal_runs(config)),
         *_comparisons(config),
     ]
 

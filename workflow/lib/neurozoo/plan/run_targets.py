@@ -33,7 +33,7 @@ from neurozoo.plan.products import FIGURES
 _OF = {
     "network": (
         r"checkpoint\.npz|genome\.json|frozen/.*|rollout\..*|rollouts/.*|activation\.mp4|loop\.webp|game\.mp4|layer_.*\.mp4|"
-        r"generations\.mp4|test\.json|evaluation\.json|filters/.*|population\.html",
+        r"generations\.mp4|test\.json|evaluation\.json|filters/.*|causal\..*|population\.html",
         "archive.html, archive.mp4 or heatmap.png",
     ),
     "archive": (
@@ -100,10 +100,10 @@ def check_run_targets(config: Mapping, targets: Iterable[str]) -> None:
                 "rollout.npz or evaluation.json, for example."
             )
         _check_result(run, name)
-        if name == "evaluation.json" and run.model in KERAS_NETWORKS:
+        if name.startswith(("evaluation.", "causal.")) and run.model in KERAS_NETWORKS:
+            other = "test.json (docs/dqn.md)" if name.startswith("e") else "rollouts/with_NAME.npz (docs/causal.md)"
             raise NeurozooError(
-                f"Only networks that the core can run have an evaluation.json, and {run.model} is a Keras network. "
-                "Ask for test.json (docs/dqn.md)."
+                f"Only networks that the core can run have {name}, and {run.model} is a Keras network. Ask for {other}."
             )
         if name.startswith("filters/") and run.algo != IMPORTED:
             _check_picture(config, run, name)

@@ -4,14 +4,16 @@ Source: Such et al. 2018, arXiv:1812.07069, and its code.
 """
 
 import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from neurozoo.agents.frozen import FrozenModel
 from neurozoo.environments.protocols import Protocol
 from neurozoo.errors import NeurozooError
+from neurozoo.interventions.intervention import Intervention
 
 if TYPE_CHECKING:
     import keras
@@ -36,6 +38,23 @@ class Perturbation:
     # Probability per frame that the emulator repeats the previous action; None for the protocol's. (The Atari Zoo
     # repeats whole steps.)
     sticky_probability: float | None = None
+    intervention: Intervention | None = None  # what is replaced inside the network
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The fields by name, for files; without an intervention, if there is none."""
+        return {name: value for name, value in asdict(self).items() if name != "intervention" or value is not None}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> "Perturbation":
+        """Reads a `record`.
+
+        Raises:
+            TypeError, NeurozooError: It is not one.
+        """
+        intervention = record.get("intervention")
+        read = intervention and Intervention(**{key: _tuple(value) for key, value in intervention.items()})
+        return cls(**{**record, "intervention": read})
 
     def protocol(self, frozen: FrozenModel) -> Protocol:
         """Returns the agent's protocol, with this perturbation's sticky probability, after a `check`."""
@@ -66,6 +85,10 @@ class Perturbation:
                 f"{frozen.game} has no emulator that could repeat actions. Leave sticky_probability out; action_noise "
                 "works in every world with discrete actions."
             )
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def perturb_kernels(model: "keras.Model", noise: float, *, seed: int) -> None:

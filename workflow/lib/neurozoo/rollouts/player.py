@@ -1,6 +1,7 @@
 """A frozen agent that plays, with or without perturbations, and the worlds and starts of its episodes."""
 
 import itertools
+import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from neurozoo.environments.episode_seeds import draw_seed
 from neurozoo.environments.protocols import Protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.randomness import Purpose
+from neurozoo.rollouts.intervened import Intervening
 from neurozoo.rollouts.perturbations import ACTION, OBSERVATION, Perturbation, perturb_kernels
 
 EPSILON = 0.05  # usual probability of a random action in tests of agents that are greedy
@@ -38,17 +40,28 @@ class Decision(NamedTuple):
 class Player:
     """A frozen agent and its perturbation, in one environment. It chooses actions by a rule, and remembers.
 
-    The seed is that of all noise; the rule is `greedy`, `sampled` or `continuous`, or the agent's own.
+    The seed is that of all noise; the rule is `greedy`, `sampled` or `continuous`, or the agent's own. `recorded` is a
+    rollout of the agent itself, from which some interventions take activations.
 
     Raises:
         NeurozooError: The frozen model is damaged, or the rule is not for this agent.
     """
 
-    def __init__(self, frozen: FrozenModel, perturbation: Perturbation, *, seed: int, action_rule: str | None = None):
+    def __init__(
+        self,
+        frozen: FrozenModel,
+        perturbation: Perturbation,
+        *,
+        seed: int,
+        action_rule: str | None = None,
+        recorded: str | os.PathLike | None = None,
+    ):
         self._seed = seed
+        change = perturbation.intervention
+        self._intervening = None if change is None else Intervening(frozen, change, recorded, seed=seed)
         low, high = observation_range(frozen.protocol, frozen.shape) or (0.0, 1.0)
         self._deviation = perturbation.observation * (high - low)
-        forward = _compiled_forward_pass(frozen, noise=perturbation.parameter, seed=seed)
+        forward = _compiled_forward_pass(frozen, noise=perturbation.parameter, seed=seed, intervening=self._intervening)
         self._is_continuous = frozen.is_continuous
         self._num_outputs = len(frozen.actions)
         rule = own_rule(frozen) if action_rule is None else action_rule
@@ -63,6 +76,8 @@ class Player:
         """Begins an episode. Its number seeds the noise, which therefore does not depend on earlier episodes."""
         self._observation_rng = np.random.default_rng([self._seed, episode, OBSERVATION])
         self._action_rng = np.random.default_rng([self._seed, episode, ACTION])
+        if self._intervening:
+            self._intervening.begin(episode)
         self._state = self._policy.initial_state(1)
         self._previous_action = 0
         self._is_first = True
@@ -73,6 +88,8 @@ class Player:
         if self._deviation:
             noise = self._observation_rng.standard_normal(observation.shape, np.float32)
             seen = observation + np.float32(self._deviation) * noise
+        if self._intervening:
+            seen = self._intervening.step(seen)
         inputs = PolicyInputs(
             seen[np.newaxis],
             previous_action=np.array([self._previous_action]),
@@ -132,13 +149,15 @@ def default_epsilon(frozen: FrozenModel) -> float:
     return EPSILON if frozen.action_rule == "greedy" and not frozen.is_continuous else 0.0
 
 
-def _compiled_forward_pass(frozen: FrozenModel, *, noise: float, seed: int) -> Forward:
+def _compiled_forward_pass(frozen: FrozenModel, *, noise: float, seed: int, intervening: Intervening | None) -> Forward:
     """Returns a fast function of the frozen network."""
     import tensorflow as tf
 
     model = frozen.step_model([frozen.representation.name, frozen.layers[-1].name])
     if noise:
         perturb_kernels(model, noise, seed=seed)
+    if intervening:
+        model = intervening.prepare(model)
     run = tf.function(lambda inputs: model(inputs, training=False))
 
     def forward(inputs: PolicyInputs, state: State) -> tuple[NetworkOutputs, State]:

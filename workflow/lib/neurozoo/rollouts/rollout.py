@@ -8,10 +8,11 @@ Source: Such et al. 2018, arXiv:1812.07069, and its rollout files.
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from neurozoo.environments.world import largest
 from neurozoo.errors import NeurozooError, explained
 from neurozoo.files.npz import Spool, npz_written_whole
 from neurozoo.folders import opened_parent, reached
+from neurozoo.interventions.intervention import Intervention
 from neurozoo.records.format import FORMAT, KEY
 from neurozoo.rollouts.perturbations import Perturbation
 from neurozoo.rollouts.player import Decision, Player, episode_starts, world_of_agent
@@ -53,6 +55,8 @@ def record_rollout(
     parameter_noise: float = 0.0,
     action_noise: float = 0.0,
     sticky_probability: float | None = None,
+    intervention: Mapping[str, Any] | None = None,
+    recorded: str | os.PathLike | None = None,
     streamlined: bool = False,
     table: str | os.PathLike | None = None,
     log: str | os.PathLike | None = None,
@@ -88,6 +92,8 @@ def record_rollout(
         parameter_noise: Of the kernels.
         action_noise: Probability of a random action.
         sticky_probability: That the emulator repeats an action.
+        intervention: What is replaced inside the network, see `Intervention.from_config`.
+        recorded: A rollout of the agent itself, from which some interventions take activations.
         streamlined: Leaves out `observations`, `frames`, `ram` and `representation`.
         table: Optional `.parquet` of the steps, see `StepTable`; without RAM if `streamlined`.
         log: See `Progress`.
@@ -106,10 +112,11 @@ def record_rollout(
     if seed < 0:
         raise NeurozooError(f"The seed of a rollout should be >= 0, but is {seed}.")
     frozen = open_frozen(frozen_folder)
-    perturbation = Perturbation(observation_noise, parameter_noise, action_noise, sticky_probability)
+    replaced = None if intervention is None else Intervention.from_config(intervention)
+    perturbation = Perturbation(observation_noise, parameter_noise, action_noise, sticky_probability, replaced)
     protocol = perturbation.protocol(frozen)
     use_one_thread()
-    player = Player(frozen, perturbation, seed=seed)
+    player = Player(frozen, perturbation, seed=seed, recorded=recorded)
     world = world_of_agent(frozen, protocol)
     progress = Progress(f"rollout of {frozen.title}", total=max_steps, log=log, terminal=terminal)
     try:
@@ -119,7 +126,7 @@ def record_rollout(
             records = _Records(world, frozen, reached(folder), files, is_noisy=is_noisy, is_streamlined=streamlined)
             if table is not None:
                 facts = {"agent": frozen.title, "protocol": asdict(protocol), "seed": seed}
-                facts |= {"perturbation": asdict(perturbation), "neurozoo": __version__}
+                facts |= {"perturbation": perturbation.record, "neurozoo": __version__}
                 ram_bytes = 0 if streamlined else world.ram.size
                 records.table = files.enter_context(StepTable(table, frozen, ram_bytes=ram_bytes, facts=facts))
             start = time.perf_counter()
@@ -207,7 +214,7 @@ class _Records:
             npz.write("starts", [np.array(self._starts)], shape=(len(self._starts), 3), dtype=np.int64)
             npz.write(KEY, [np.array(FORMAT)], shape=(), dtype=np.int64)
             if perturbation != Perturbation():
-                text = np.array(json.dumps({**asdict(perturbation), "seed": seed}))
+                text = np.array(json.dumps({**perturbation.record, "seed": seed}))
                 npz.write("perturbation", [text], shape=(), dtype=text.dtype)
 
     def _observations(self) -> Iterator[np.ndarray]:

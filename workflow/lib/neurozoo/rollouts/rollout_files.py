@@ -164,8 +164,13 @@ def recognise(rollout: RolloutFile, frozen: FrozenModel) -> None:
     It compares the first steps, with the recorded parameter noise on the weights if there is any.
 
     Raises:
-        NeurozooError: The network computes another representation, or cannot be loaded.
+        NeurozooError: The network computes another representation or cannot be loaded, or there was an intervention.
     """
+    if intervention := rollout.perturbation.intervention:
+        raise NeurozooError(
+            f"{rollout.path} was played with an intervention in {intervention.layer!r}, so its network was not that of "
+            "the agent. Its parquet file and movies of the game alone show what happened."
+        )
     first_block = next(rollout.blocks("observations", "representation", "score"))
     observations, recorded, scores = (rows[:CHECKED] for rows in first_block)
     noise, seed = rollout.perturbation.parameter, rollout.seed
@@ -187,7 +192,7 @@ def _read_perturbation(reader: RolloutReader, frozen: FrozenModel) -> tuple[Pert
     try:
         fields = parse_json(text)
         seed = int(fields.pop("seed"))
-        perturbation = Perturbation(**fields)
+        perturbation = Perturbation.from_record(fields)
         perturbation.check(frozen)
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, NeurozooError):
         reader.refuse("a perturbation and its seed as JSON", text[:200])

@@ -1,0 +1,54 @@
+"""The sections of config.yaml about interventions in networks."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from neurozoo.plan.config_sections import Names, Section, Seed
+from neurozoo.validation import Number, Unique, Whole
+
+Numbers0 = Unique[Annotated[Whole, Field(ge=0)]]
+
+
+class Ablation(Section):
+    """What changes inside a network while its agent plays, docs/causal.md."""
+
+    layer: str = Field(min_length=1, description="Layer, such as conv2, or observation for the input.")
+    channels: Annotated[Numbers0, Field(min_length=1)] | None = Field(
+        default=None, description="Channels, or units of a dense layer, counted from 0; empty for all."
+    )
+    with_: Literal["zero", "mean", "scale", "resample", "patch"] = Field(
+        default="zero",
+        alias="with",
+        description="What replaces their activations: zero; their mean; scale (factor times their value); resample "
+        "(those at a random step of rollout.npz, another one in each step); patch (those at its step).",
+    )
+    factor: Number = Field(default=1, description="Factor of scale.")
+    region: Annotated[list[Annotated[Whole, Field(ge=0)]], Field(min_length=4, max_length=4)] | None = Field(
+        default=None,
+        description="First row, first column, last row and last column of the map that changes; empty for all of it.",
+    )
+    step: Whole = Field(default=0, ge=0, description="Step of rollout.npz for patch.")
+
+
+class Causal(Section):
+    """What happens to the score when parts of a network are ablated, docs/causal.md."""
+
+    experiments: Names = Field(
+        default=[],
+        description="Experiments whose runs get causal.html; for other runs, request it by its path.",
+    )
+    episodes: Whole = Field(default=20, ge=1, description="Number of starts, the same for all parts.")
+    with_: Literal["zero", "mean"] = Field(
+        default="zero", alias="with", description="What replaces activations: zero, or their mean."
+    )
+    layers: Names = Field(
+        default=[],
+        description="Layers whose channels are ablated, or observation for the input; an empty list for all.",
+    )
+    sticky_probability: Annotated[Number, Field(ge=0, le=1)] = Field(
+        default=0.25,
+        description="Probability, per frame, that the previous action is repeated; the protocol's, if that is higher. "
+        "With 0, a deterministic agent plays few different games.",
+    )
+    seed: Seed = Field(default=0, description="Seed of the starts.")
