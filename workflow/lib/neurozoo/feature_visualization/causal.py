@@ -7,7 +7,7 @@ their own (`neurozoo.interventions.weights`), so the usual engine plays them.
 import contextlib
 import itertools
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -33,13 +33,14 @@ from neurozoo.records.statistics import bootstrap_intervals, holm_corrected, mea
 
 MOST_SINGLE = 64  # units of a dense layer that are ablated one by one; more are ablated in groups
 GROUPS = 32  # of a larger layer
+PARTS = ("input", "channel", "group")  # kinds of effects of single parts
+HOPELESS = 0.2  # p-value after half of the games; a part above it plays no more
 TOP = 10  # parts that are ablated in pairs, too
 STATES = 512  # recorded observations on which actions are compared
 MOST_STEPS = 2_500  # of each episode that are recorded, 28 kB each
 AT_ONCE = 8  # agents in the engine's memory, 16 MB each for `large`
 CHUNK = 64  # observations per batch
 
-Report = Callable[[int, int], None]  # gets the number of agents that have played, and of all
 Intervals = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # from (rows, starts) to the ends of each row's mean
 
 
@@ -73,13 +74,13 @@ def measure_effects(
     replications: int = 50_000,
     confidence: float = 0.95,
     threads: int = 1,
-    progress: Report | None = None,
 ) -> list[Effect]:
     """Ablates every channel of a run's network, and writes how the score changes as a CSV file.
 
-    Units of large dense layers are ablated in groups. The ten parts whose ablation changes the score most play again
+    Units of large dense layers are ablated in groups. A part that shows nothing in the first half of the games plays no
+    more; that cannot make chance look like an effect. The ten parts whose ablation changes the score most play again
     from other starts, alone and in pairs. Pairs whose joint effect is not the sum of both replace each other (more
-    harm) or work together (less harm).
+    harm) or depend on each other (less harm).
 
     Args:
         run_dir: Folder of the run, or another source of `read_agent`. Its network is a chain of layers.
@@ -97,7 +98,6 @@ def measure_effects(
         replications: Bootstrap resamples per interval.
         confidence: Of the intervals.
         threads: Episodes played at a time. They change no number.
-        progress: See `Report`.
 
     Returns:
         The effects in the order of the table, without interventions first.
@@ -127,22 +127,23 @@ def measure_effects(
         evaluator.pin([agent.genome])
         recorded = _record(evaluator, agent, layout, theta, starts[:episodes])
         recorded.describe(effects)
-        count = min(TOP, len(effects) - 1)
-        total = len(effects) + 1 + count + count * (count - 1) // 2
-        engine = _Engine(evaluator, layout, theta, recorded.means, progress, total)
-        engine.play(effects, starts[:episodes])
-        _compare(effects, intervals, has_chance=agent.protocol.has_chance)
-        none, *ranked = effects
-        ranked.sort(key=lambda effect: -abs(effect.numbers["change"]))
-        effects = [none, *ranked]
-        top = [each for each in ranked if each.kind in ("input", "channel", "group") and each.numbers["change"]][:TOP]
+        engine = _Engine(evaluator, layout, theta, recorded.means)
+        has_chance = agent.protocol.has_chance
+        half = episodes // 2 if has_chance else episodes
+        engine.play(effects, starts[:half])
+        none, *others = effects
+        lasting = [each for each in others if not signed_rank_test(each.scores - none.scores) > HOPELESS]
+        engine.play([none, *lasting], starts[half:episodes])
+        _compare(effects, intervals, has_chance=has_chance)
+        effects = [none, *sorted(others, key=lambda effect: -abs(effect.numbers["change"]))]
+        top = [each for each in effects if each.kind in PARTS and each in lasting and each.numbers["change"]][:TOP]
         again = [Effect(each.kind, each.name, each.interventions) for each in (none, *top)]
         pairs = [
             Effect("pair", f"{one.name} + {other.name}", one.interventions + other.interventions)
             for one, other in itertools.combinations(top, 2)
         ]
         engine.play([*again, *pairs], starts[episodes:])
-    _compare_again(effects, again, pairs, intervals, has_chance=agent.protocol.has_chance)
+    _compare_again(effects, again, pairs, intervals, has_chance=has_chance)
     effects += sorted(pairs, key=lambda pair: pair.numbers["excess"])
     _write(output, effects, agent, with_=with_, episodes=episodes)
     return effects
@@ -195,30 +196,23 @@ class _Engine:
     """Plays agents with interventions, some at a time."""
 
     def __init__(
-        self,
-        evaluator: Evaluator,
-        layout: Layout,
-        theta: np.ndarray,
-        means: Mapping[str, np.ndarray],
-        progress: Report | None,
-        total: int,
+        self, evaluator: Evaluator, layout: Layout, theta: np.ndarray, means: Mapping[str, np.ndarray]
     ) -> None:
-        self._evaluator, self._progress, self._total, self._played = evaluator, progress, total, 0
+        self._evaluator = evaluator
         self._make = lambda effect: Weights.of(intervened_weights(layout, theta, effect.interventions, means=means))
 
     def play(self, effects: Sequence[Effect], starts: Sequence[Episode]) -> None:
-        """Gives effects their scores and steps from all starts. The first effect is that of nothing."""
-        for batch in _batches([effect for effect in effects if not effect.is_silent], AT_ONCE):
+        """Adds scores and steps from these starts to effects. The first effect is that of nothing."""
+        playing = [effect for effect in effects if not effect.is_silent] if starts else []
+        for first in range(0, len(playing), AT_ONCE):
+            batch = playing[first : first + AT_ONCE]
             genomes = [Genome(self._make(effect)) for effect in batch]
             self._evaluator.pin(genomes)
             episodes = [replace(start, genome=genome) for genome in genomes for start in starts]
             results = play(self._evaluator, dict(enumerate(episodes)))
             rows = np.array([(results[n].score, results[n].steps) for n in range(len(episodes))], float)
-            for effect, part in zip(batch, rows.reshape(len(batch), len(starts), 2), strict=True):
-                effect.scores, effect.steps = part.T
-            self._played += len(batch)
-            if self._progress:
-                self._progress(self._played, self._total)
+            for effect, (scores, steps) in zip(batch, rows.reshape(len(batch), -1, 2).swapaxes(1, 2), strict=True):
+                effect.scores, effect.steps = np.append(effect.scores, scores), np.append(effect.steps, steps)
         for effect in effects:
             if effect.is_silent:
                 effect.scores, effect.steps = effects[0].scores, effects[0].steps
@@ -302,24 +296,25 @@ def _record(
 
 def _compare(effects: Sequence[Effect], intervals: Intervals, *, has_chance: bool) -> None:
     """Compares each effect with the first, that of nothing, start by start."""
-    places = different_starts(effects, has_chance=has_chance)
-    scores, steps = (np.stack([getattr(each, name)[places] for each in effects]) for name in ("scores", "steps"))
-    of_score, of_steps = (_with_intervals(rows - rows[0], intervals) for rows in (scores, steps))
-    low, high = intervals(scores[:1])
-    p_values = [
-        np.nan if each.is_silent else signed_rank_test(row - scores[0])
-        for each, row in zip(effects, scores, strict=True)
-    ]
-    p_values[0] = np.nan
-    corrected = holm_corrected(np.array(p_values))
-    for n, effect in enumerate(effects):
-        effect.numbers |= {"starts": len(places), "score": scores[n].mean()}
-        if n:
-            effect.numbers |= dict(zip(("change", "low", "high"), of_score[n], strict=True))
-            effect.numbers |= dict(zip(("steps_change", "steps_low", "steps_high"), of_steps[n], strict=True))
-            effect.numbers |= {"p_value": p_values[n], "p_corrected": corrected[n]}
-        else:
-            effect.numbers |= {"low": low[0], "high": high[0], "steps_change": 0.0}
+    none = effects[0]
+    p_values = np.full(len(effects), np.nan)
+    for count in {len(effect.scores) for effect in effects}:
+        numbers = [n for n, effect in enumerate(effects) if len(effect.scores) == count]
+        those = [effects[n] for n in numbers]
+        places = different_starts([replace(none, scores=none.scores[:count]), *those], has_chance=has_chance)
+        for name, of in (("", "scores"), ("steps_", "steps")):
+            differences = np.stack([getattr(each, of)[places] - getattr(none, of)[places] for each in those])
+            for each, found in zip(those, _with_intervals(differences, intervals), strict=True):
+                each.numbers |= dict(zip((f"{name}change", f"{name}low", f"{name}high"), found, strict=True))
+        for n, effect in zip(numbers, those, strict=True):
+            effect.numbers |= {"starts": len(places), "score": effect.scores[places].mean()}
+            if n and not effect.is_silent:
+                p_values[n] = signed_rank_test(effect.scores[places] - none.scores[places])
+    for effect, p_value, corrected in zip(effects, p_values, holm_corrected(p_values), strict=True):
+        effect.numbers |= {"p_value": p_value, "p_corrected": corrected}
+    places = different_starts([none], has_chance=has_chance)
+    (score, low, high), *_ = _with_intervals(none.scores[None, places], intervals)
+    none.numbers |= {"score": score, "low": low, "high": high, "change": np.nan}
 
 
 def _compare_again(
@@ -374,10 +369,6 @@ def _with_intervals(rows: np.ndarray, intervals: Intervals) -> list[tuple[float,
         return []
     low, high = intervals(rows)
     return list(zip(rows.mean(axis=1), low, high, strict=True))
-
-
-def _batches(items: Sequence[Effect], size: int) -> Iterator[Sequence[Effect]]:
-    return (items[start : start + size] for start in range(0, len(items), size))
 
 
 NUMBERS = (

@@ -65,7 +65,7 @@ def write_causal_page(
         .get_template("causal.html")
         .render(
             frozen=frozen,
-            none=none,
+            agent=none,
             shown=shown,
             parts=parts,
             matter=[row for row in parts if row["matters"]],
@@ -95,7 +95,7 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
     plain = {key: None if isinstance(value, float) and np.isnan(value) else value for key, value in row.items()}
     corrected = plain["p_corrected"]
     name = str(plain["name"])
-    return {**plain, "layer": name.split(" ")[0], "matters": corrected is not None and corrected < LEVEL}
+    return {**plain, "layer": name.split(" ")[0].rstrip(","), "matters": corrected is not None and corrected < LEVEL}
 
 
 def _place(row: dict[str, Any]) -> int:
