@@ -7,8 +7,10 @@ import yaml
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.errors import NeurozooError
 from neurozoo.feature_visualization.attribution import draw_attribution
+from neurozoo.feature_visualization.causal import measure_effects
 from neurozoo.feature_visualization.patches import draw_patches
 from neurozoo.feature_visualization.synthetic import Ascent
+from neurozoo.interventions.intervention import Intervention
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.filter_products import PRODUCTS
 from neurozoo.plan.planned_runs import (
@@ -16,6 +18,7 @@ from neurozoo.plan.planned_runs import (
     planned_runs,
     run_settings,
 )
+from neurozoo.plan.products import planned_products
 
 PROJECT = Path(__file__).parents[3]
 DEMO = "experiments: {demo: {algo: ga, games: [pong], models: [large]}}\n"
@@ -117,7 +120,7 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         ),
         (
             DEMO + "moive: {}",
-            ["key 'moive' is unknown; did you mean 'movie'? Known: algorithms, comparisons, container,"],
+            ["key 'moive' is unknown; did you mean 'movie'? Known: algorithms, causal, comparisons, container,"],
         ),
         (
             DEMO + "movie: {fsp: 30}",
@@ -252,6 +255,18 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         ),
         (DEMO + "filters: {experiments: [dmeo]}", ["filters.experiments[0]: experiment 'dmeo' is unknown;"]),
         (DEMO + "filters: {layers: [conv9]}", ["filters.layers[0]: layer 'conv9' is unknown; did you mean 'conv"]),
+        (
+            DEMO + "causal: {experiments: [mine]}\nimports: {mine: {game: pong, model: small, genome: [1]}}",
+            ["causal.experiments[0]: 'mine' is an import. Ask for its page by its path"],
+        ),
+        (DEMO + "causal: {layers: [conv9]}", ["causal.layers[0]: layer 'conv9' is unknown; did you mean 'conv"]),
+        (DEMO + "causal: {with: patch}", ["causal.with: 'patch' is not allowed. Allowed: zero, mean."]),
+        (DEMO + "interventions: {a: {layer: conv9}}", ["interventions.a.layer[0]: layer 'conv9' is unknown;"]),
+        (DEMO + "interventions: {a: {with: zero}}", ["interventions.a: the key 'layer' is missing."]),
+        (
+            DEMO + "interventions: {a: {layer: conv1, factor: 2}}",
+            ["interventions.a: factor belongs to with: scale, but with is zero. Leave factor out."],
+        ),
         (DEMO + "filters: {products: [weight]}", ["filters.products[0]: product 'weight' is unknown;"]),
         (
             DEMO + "test: {protocols: [machado]}",
@@ -285,6 +300,10 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         (
             DEMO + "rollout: {parameter_noise: 0.1}\nfilters: {experiments: [demo]}",
             ["rollout.parameter_noise should be 0 because filters.experiments needs patches, synthetic, inversion,"],
+        ),
+        (
+            DEMO + "rollout: {parameter_noise: 0.1}\ncausal: {experiments: [demo]}",
+            ["rollout.parameter_noise should be 0 because causal.experiments needs pictures, which show the unpert"],
         ),
         (
             "experiments: {demo: {algo: ga, games: [pong, hard_maze], models: [simple]}}\nrollout: {action_noise: 0.1}",
@@ -519,6 +538,26 @@ def test_settings_of_filters_are_those_of_the_functions():
         defaults = {name: value.default for name, value in inspect.signature(function).parameters.items()}
         assert {key: defaults[key] for key in wanted[section]} == wanted[section]
     assert asdict(Ascent()) == {key: wanted["synthetic"][key] for key in ascent}
+
+
+def test_settings_of_the_causal_report_are_those_of_the_function():
+    wanted = checked(DEMO)["causal"]
+    defaults = {name: value.default for name, value in inspect.signature(measure_effects).parameters.items()}
+    assert {key: defaults[key] for key in ("episodes", "sticky_probability", "seed")}.items() <= wanted.items()
+    assert (defaults["with_"], list(defaults["layers"])) == (wanted["with"], wanted["layers"])
+    entry = checked(DEMO + "interventions: {a: {layer: fc, channels: [3], with: mean}}")["interventions"]["a"]
+    assert Intervention.from_config(entry) == Intervention("fc", (3,), with_="mean")
+
+
+def test_runs_whose_networks_the_core_plays_get_a_causal_report():
+    experiments = (
+        "experiments:\n"
+        "  a: {algo: ga, games: [pong], models: [small]}\n"
+        "  b: {algo: impala, games: [pong], models: [impala_shallow]}\n"
+        "causal: {experiments: [a, b]}\n"
+    )
+    pages = [path for path in planned_products(checked(experiments)) if path.endswith("causal.html")]
+    assert pages == ["<results>/runs/ga/pong/small/1/causal.html"]
 
 
 def test_a_dask_cluster_is_read_and_a_mistake_in_it_is_found():

@@ -51,6 +51,7 @@ def test_the_runs_of_targets_are_known_if_nothing_else_is_wanted():
         "results/runs/dqn/pong/small/9/phases.csv",
         "results/runs/impala/pong/impala_shallow/9/episodes.csv",
         "results/runs/imported/pong/small/1/rollout.npz",
+        "results/runs/imported/pong/small/1/causal.html",
         "elsewhere/runs/dsage/maze/full/1/activation.mp4",
     ],
 )
@@ -63,6 +64,10 @@ def test_what_a_run_can_have_passes(target):
     [
         ("dsage/maze/full/1/activation.mp4", "dsage comes to an archive, so its runs have no activation.mp4. Ask for"),
         ("impala/pong/impala_shallow/1/evaluation.json", "impala_shallow is a Keras network. Ask for test.json"),
+        (
+            "impala/pong/impala_shallow/1/causal.html",
+            "Only networks that the core can run have causal.html, and impala_shallow is a Keras network. Ask for",
+        ),
         ("ga/pong/small/1/archive.html", "ga comes to a network, so its runs have no archive.html. Ask for activation"),
         ("ga/pong/small/9/filters/weights_nope.png", "small has no filters/weights_nope.png in pong. It has filters/w"),
         ("ga/pong/small/9/filters/weights_fc.png", "It has filters/weights_conv1.png, filters/weights_conv2.png (docs"),

@@ -35,6 +35,7 @@ MOST_SINGLE = 64  # units of a dense layer that are ablated one by one; more are
 GROUPS = 32  # of a larger layer
 PARTS = ("input", "channel", "group")  # kinds of effects of single parts
 HOPELESS = 0.2  # p-value after half of the games; a part above it plays no more
+LONGEST = 2  # times the frames of the whole agent's longest episode, after which all others are cut off
 TOP = 10  # parts that are ablated in pairs, too
 STATES = 512  # recorded observations on which actions are compared
 MOST_STEPS = 2_500  # of each episode that are recorded, 28 kB each
@@ -130,19 +131,26 @@ def measure_effects(
         engine = _Engine(evaluator, layout, theta, recorded.means)
         has_chance = agent.protocol.has_chance
         half = episodes // 2 if has_chance else episodes
-        engine.play(effects, starts[:half])
         none, *others = effects
-        lasting = [each for each in others if not signed_rank_test(each.scores - none.scores) > HOPELESS]
-        engine.play([none, *lasting], starts[half:episodes])
+        again = [Effect("none", "none", ())]
+        engine.play([none], starts[:episodes])
+        engine.play(again, starts[episodes:])
+        limit = LONGEST * engine.longest  # an agent that stands still may play for ever
+        starts = [replace(start, max_frames=min(start.max_frames, limit)) for start in starts]
+        engine.play(others, starts[:half])
+        for silent in (each for each in others if each.is_silent):
+            silent.scores, silent.steps = none.scores, none.steps
+        lasting = [each for each in others if not signed_rank_test(each.scores[:half] - none.scores[:half]) > HOPELESS]
+        engine.play(lasting, starts[half:episodes])
         _compare(effects, intervals, has_chance=has_chance)
         effects = [none, *sorted(others, key=lambda effect: -abs(effect.numbers["change"]))]
         top = [each for each in effects if each.kind in PARTS and each in lasting and each.numbers["change"]][:TOP]
-        again = [Effect(each.kind, each.name, each.interventions) for each in (none, *top)]
+        again += [Effect(each.kind, each.name, each.interventions) for each in top]
         pairs = [
             Effect("pair", f"{one.name} + {other.name}", one.interventions + other.interventions)
             for one, other in itertools.combinations(top, 2)
         ]
-        engine.play([*again, *pairs], starts[episodes:])
+        engine.play([*again[1:], *pairs], starts[episodes:])
     _compare_again(effects, again, pairs, intervals, has_chance=has_chance)
     effects += sorted(pairs, key=lambda pair: pair.numbers["excess"])
     _write(output, effects, agent, with_=with_, episodes=episodes)
@@ -199,10 +207,11 @@ class _Engine:
         self, evaluator: Evaluator, layout: Layout, theta: np.ndarray, means: Mapping[str, np.ndarray]
     ) -> None:
         self._evaluator = evaluator
+        self.longest = 0  # frames of the longest episode so far
         self._make = lambda effect: Weights.of(intervened_weights(layout, theta, effect.interventions, means=means))
 
     def play(self, effects: Sequence[Effect], starts: Sequence[Episode]) -> None:
-        """Adds scores and steps from these starts to effects. The first effect is that of nothing."""
+        """Adds scores and steps from these starts to effects, except for silent ones."""
         playing = [effect for effect in effects if not effect.is_silent] if starts else []
         for first in range(0, len(playing), AT_ONCE):
             batch = playing[first : first + AT_ONCE]
@@ -210,12 +219,10 @@ class _Engine:
             self._evaluator.pin(genomes)
             episodes = [replace(start, genome=genome) for genome in genomes for start in starts]
             results = play(self._evaluator, dict(enumerate(episodes)))
+            self.longest = max(self.longest, *(result.frames for result in results.values()))
             rows = np.array([(results[n].score, results[n].steps) for n in range(len(episodes))], float)
             for effect, (scores, steps) in zip(batch, rows.reshape(len(batch), -1, 2).swapaxes(1, 2), strict=True):
                 effect.scores, effect.steps = np.append(effect.scores, scores), np.append(effect.steps, steps)
-        for effect in effects:
-            if effect.is_silent:
-                effect.scores, effect.steps = effects[0].scores, effects[0].steps
 
 
 @dataclass

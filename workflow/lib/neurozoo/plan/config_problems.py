@@ -23,6 +23,7 @@ from neurozoo.networks.catalogue import ARCHITECTURES, get_network
 from neurozoo.plan.filter_products import OF_ROLLOUTS, PRODUCTS
 from neurozoo.plan.planned_runs import (
     PlannedRun,
+    causal_runs,
     filter_files,
     imported_run,
     imported_runs,
@@ -288,8 +289,11 @@ def _rollout_problems(config: Mapping) -> Iterator[str]:
     """Products that cannot be made from the rollouts, and perturbations that a planned game does not allow."""
     rollout = config["rollout"]
     files = [file for _, file in filter_files(config)]
-    if needed := [name for name, start in OF_ROLLOUTS.items() if any(file.startswith(start) for file in files)]:
-        place = f"because filters.experiments needs {', '.join(needed)}"
+    needed = [name for name, start in OF_ROLLOUTS.items() if any(file.startswith(start) for file in files)]
+    reasons = [f"filters.experiments needs {', '.join(needed)}"] if needed else []
+    reasons += ["causal.experiments needs pictures"] if causal_runs(config) else []
+    if reasons:
+        place = f"because {' and '.join(reasons)}"
         if rollout["streamlined"]:
             yield f"rollout.streamlined should be false {place}, which are made from the recorded observations."
         if noise := rollout["parameter_noise"]:

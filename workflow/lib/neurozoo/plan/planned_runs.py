@@ -22,7 +22,7 @@ from neurozoo.environments.observations import ObservationShape, observation_sha
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.genomes.reading import is_text
-from neurozoo.networks.catalogue import get_architecture, get_network
+from neurozoo.networks.catalogue import KERAS_NETWORKS, get_architecture, get_network
 from neurozoo.plan.filter_products import product_files
 from neurozoo.plan.sweeps import member_with_run, members_of
 from neurozoo.records.comparability import facts_of
@@ -96,9 +96,10 @@ def filmed_runs(config: Mapping) -> list[PlannedRun]:
 
 
 def causal_runs(config: Mapping) -> list[PlannedRun]:
-    """Lists the runs with a causal report."""
+    """Lists the runs with a causal report: those whose networks the core plays."""
     wanted = config["causal"]["experiments"]
-    return list(dict.fromkeys(run for name in wanted for run in runs_of(config["experiments"][name])))
+    runs = dict.fromkeys(run for name in wanted for run in runs_of(config["experiments"][name]))
+    return [run for run in runs if ALGORITHMS[run.algo].result == "network" and run.model not in KERAS_NETWORKS]
 
 
 def filter_files(config: Mapping) -> list[tuple[PlannedRun, str]]:
