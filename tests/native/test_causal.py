@@ -10,7 +10,8 @@ from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode
-from neurozoo.feature_visualization.causal import Effect, different_starts, list_ablations, measure_effects
+from neurozoo.feature_visualization.causal import list_ablations, measure_effects
+from neurozoo.feature_visualization.causal_effects import Effect, different_starts
 from neurozoo.genomes.genome import Genome, Weights
 from neurozoo.interventions.intervention import INPUT, Intervention
 from neurozoo.interventions.weights import intervened_weights

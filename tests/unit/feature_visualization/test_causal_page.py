@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from neurozoo.agents.frozen import open_frozen
 from neurozoo.errors import NeurozooError
-from neurozoo.feature_visualization.causal import NUMBERS, TEXTS
+from neurozoo.feature_visualization.causal_effects import NUMBERS, TEXTS
 from neurozoo.feature_visualization.causal_page import write_causal_page
 from neurozoo.files.csv import write_csv_rows
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from neurozoo.agents.frozen import FrozenModel, open_frozen
 from neurozoo.errors import NeurozooError
-from neurozoo.feature_visualization.causal import NUMBERS, TEXTS, TOP
+from neurozoo.feature_visualization.causal import PARTS, TOP
+from neurozoo.feature_visualization.causal_effects import NUMBERS, TEXTS
 from neurozoo.feature_visualization.guided import Excitation, colours_explained, find_excitations
 from neurozoo.feature_visualization.guided_page import box_of, pages_of
 from neurozoo.feature_visualization.layers import find_layer
@@ -51,7 +52,7 @@ def write_causal_page(
         raise NeurozooError(f"{table} should begin with the agent without interventions. {REMEDY}")
     rows = [_row(row) for row in effects.to_dict("records")]
     none, *others = rows
-    parts = [row for row in others if row["kind"] in ("input", "channel", "group")]
+    parts = [row for row in others if row["kind"] in PARTS]
     pairs = [row for row in others if row["kind"] == "pair"]
     # What cannot be told from chance is not shown as a finding.
     top = [row for row in parts if row["matters"]][:TOP]
