@@ -18,7 +18,7 @@ from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.spec import Need
 from neurozoo.compute.dask_settings import ClusterSettings
 from neurozoo.compute.slurm import check_scheduler, end_leftover_jobs
-from neurozoo.errors import plain_errors, unknown_name
+from neurozoo.errors import NeurozooError, plain_errors
 from neurozoo.files.times import time_in
 from neurozoo.folders import RESULTS, find
 from neurozoo.native import CORE
@@ -251,7 +251,10 @@ class Plan:
         """Returns the settings of a rollout with an intervention, which the configuration has to have."""
         named, name = self._config["interventions"], wildcards["intervention"]
         if name not in named:
-            raise unknown_name("intervention", name, named, owner="The configuration")
+            raise NeurozooError(
+                f"The configuration has no intervention {name!r}; it has: {', '.join(named) or 'none'}. Write it under "
+                "interventions (docs/causal.md)."
+            )
         return {**self._config["rollout"], "intervention": named[name]}
 
     @_in_a_sentence
