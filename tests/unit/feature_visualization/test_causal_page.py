@@ -51,6 +51,8 @@ def test_the_page_names_what_matters_and_shows_what_excites_it(page_of, frozen_f
         ("channel", "conv1 3", {"score": 500.0, "change": 0.0, "low": 0.0, "high": 0.0}),
         ("layer", "conv1, all", effect(-500.0, 0.001)),
         ("named", "<no> ball", effect(10.0, 0.9)),
+        ("pair", "conv1 7 + conv1 9", effect(-30.0, 0.01, excess=390.0, excess_low=350.0, excess_high=420.0)),
+        ("channel", "conv1 9", effect(-20.0, 0.9, again=-90.0, again_low=-95.0, again_high=-80.0)),
         ("pair", "conv1 7 + fc 8-15", effect(-500.0, 0.03, excess=-60.0, excess_low=-90.0, excess_high=-20.0)),
     )
     assert [one.row["name"] for one in shown] == ["conv1 7", "fc 8-15", "observation 0"]
@@ -64,12 +66,13 @@ def test_the_page_names_what_matters_and_shows_what_excites_it(page_of, frozen_f
     text = " ".join(re.sub(r"<[^>]+>", " ", page).split())
     for sentence in (
         "conv1 7 matters most: without it the mean score goes from 500 to 100.",
-        "Of 5 parts of the network, 3 make a difference",
+        "Of 6 parts of the network, 3 make a difference",
         "set to zero in turn, while the agent plays 20 games with sticky actions (0.25)",
         "from other starts: -390 [-420, -350] other actions: 25 %; episodes: -3 steps",
         "3. frame 3 before the newest -90",
         "Silent parts 1 never active",
         "Blind agent 0 all of conv1 ablated",
+        "conv1 7 + conv1 9 -30 +390 [+350, +420] 0.01 balance each other",
         "conv1 7 + fc 8-15 -500 -60 [-90, -20] 0.03 replace each other",
         "&lt;no&gt; ball",
     ):

@@ -54,6 +54,8 @@ def write_causal_page(
     none, *others = rows
     parts = [row for row in others if row["kind"] in PARTS]
     pairs = [row for row in others if row["kind"] == "pair"]
+    for pair in pairs:
+        pair["relation"] = _relation(pair, [row for row in parts if row["name"] in pair["name"].split(" + ")])
     # What cannot be told from chance is not shown as a finding.
     top = [row for row in parts if row["matters"]][:TOP]
     shown = _with_pictures(frozen, rollout, top)
@@ -97,6 +99,16 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
     corrected = plain["p_corrected"]
     name = str(plain["name"])
     return {**plain, "layer": name.split(" ")[0].rstrip(","), "matters": corrected is not None and corrected < LEVEL}
+
+
+def _relation(pair: dict[str, Any], parts: Sequence[dict[str, Any]]) -> str:
+    """Returns in words what the two parts of a pair are to each other."""
+    if (pair["excess"] or 0) < 0:
+        return "replace each other"
+    ends = [part["again_high"] for part in parts if part["again_high"] is not None]
+    if pair["low"] is not None and len(ends) == 2 and pair["low"] > max(ends):
+        return "balance each other"
+    return "depend on each other"
 
 
 def _place(row: dict[str, Any]) -> int:
