@@ -112,7 +112,7 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("command", ["site", pytest.param("train on", marks=pytest.mark.long(seconds=25))])
+@pytest.mark.parametrize("command", PLACES)
 def test_a_folder_that_becomes_a_link_leads_nowhere(example, tmp_path, monkeypatch, command):
     assert _race(example, tmp_path, monkeypatch, [command], PLACES[command][:1], swaps=2) > 20
 

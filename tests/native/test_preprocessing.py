@@ -1,4 +1,4 @@
-"""The core's observations, step by step, equal those of our Python environment, and so those of ale-py (test_atari.py).
+"""The core's observations, step by step, equal those of two slower engines: our Python environment, and ale-py's.
 
 The core reuses an emulator over many episodes; the Python environment loads the ROM for each. If they agree, an episode
 does not affect later ones.
@@ -107,3 +107,43 @@ def test_with_the_full_action_set_a_game_starts_in_the_same_way(evaluators):
     trace = play(evaluators(game="breakout", protocol=full), Genome(5), noops=4, max_frames=400)
     assert trace.logits.shape == (100, 18)
     assert_twin_sees_the_same(AtariEnvironment("breakout", full), trace, levels=0, noops=4)
+
+
+@pytest.mark.parametrize(
+    ("game", "action_set"),
+    [
+        ("frostbite", "minimal"),
+        ("double_dunk", "full"),
+        *(
+            pytest.param(game, action_set, marks=pytest.mark.long)
+            for game in ("breakout", "frostbite", "qbert", "carnival", "double_dunk", "berzerk")
+            for action_set in ("minimal", "full")
+            if (game, action_set) not in (("frostbite", "minimal"), ("double_dunk", "full"))
+        ),
+    ],
+)
+def test_machado2018_equals_ale_pys_vector_environment(evaluators, game, action_set):
+    from ale_py.vector_env import AtariVectorEnv
+
+    evaluator = evaluators(game=game, protocol=get_protocol("machado2018", action_set=action_set))
+    theirs = AtariVectorEnv(
+        game, 1, noop_max=0, use_fire_reset=False, reward_clipping=False, repeat_action_probability=0.25,
+        full_action_space=action_set == "full", num_threads=1,
+    )  # fmt: skip
+    differing = []
+    for seed in (3, 10):
+        trace = play(evaluator, Genome(1000 * seed, (Mutation(5, 0.02),)), seed=seed, max_frames=1600)
+        expected, _ = theirs.reset(seed=seed)
+        is_over = False
+        for step, action in enumerate(trace.actions.tolist()):
+            assert not is_over
+            levels = np.rint(trace.planes[step, ..., 0] * 255).astype(int)
+            difference = np.abs(levels - expected[0, -1])
+            assert difference.max() <= 1, (game, seed, step)
+            differing.append(difference.mean())
+            expected, rewards, terminated, truncated, _ = theirs.step(np.array([action]))
+            assert rewards[0] == trace.rewards[step], (game, seed, step)
+            is_over = bool(terminated[0] or truncated[0])
+        assert is_over or len(trace.actions) == 400
+    # Only means close to a half are rounded the other way, because ale-py sums in float32 and in another order.
+    assert np.mean(differing) < 0.002

@@ -47,7 +47,7 @@ def test_all_forms_of_a_frozen_model_act_like_the_agent(agent, played, tmp_path,
     assert names(tmp_path) == ["frozen"]
 
 
-@pytest.mark.long(seconds=300)
+@pytest.mark.long(seconds=40)
 @pytest.mark.parametrize("model", sorted({*NETWORKS} - {"mujoco"}))
 def test_onnx_acts_like_any_chain_in_a_thousand_steps(agent, played, tmp_path, model):
     """Networks, all but those whose movement sorts by the bits of numbers, which ONNX does not have."""
