@@ -2,8 +2,8 @@
 
 PYTHON ?= python3
 REQUIREMENTS ?= cpu
-# Packages that only some need: cloud (AWS, Kubernetes), cluster (Dask), compare (UMAP, plotly), levels (pyribs), play
-# (pygame): EXTRAS="compare levels"
+# Packages that only some need: cloud (AWS, Kubernetes), cluster (Dask), compare (UMAP, plotly), export (ONNX, safetensors),
+# levels (pyribs), play (pygame): EXTRAS="compare levels"
 EXTRAS ?=
 VENV := .venv
 BIN := $(VENV)/bin

@@ -31,7 +31,15 @@ freeze: {forms: [saved_model, graph]}
 interventions: {blind: {layer: observation, with: zero}}
 """
 KINDS = ("ga_ns/river_crossing/small", "dqn/frostbite/nature", "impala/frostbite/impala_shallow", "dsage/mario/full")
-PLACES = {"layer": "conv1", "n": "3", "frames": "9", "tag": "human", "generation": "1", "game": "frostbite", "intervention": "blind"}
+PLACES = {
+    "layer": "conv1",
+    "n": "3",
+    "frames": "9",
+    "tag": "human",
+    "generation": "1",
+    "game": "frostbite",
+    "intervention": "blind",
+}
 
 
 def in_all_forms(path: str) -> list[str]:

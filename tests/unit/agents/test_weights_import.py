@@ -40,6 +40,14 @@ def test_a_damaged_file_of_safetensors_is_told(exported, tmp_path):
             import_agent(path, noise="", game="breakout", model="small", run_dir=tmp_path / "run")
 
 
+def test_numbers_that_numpy_lacks_are_named(tmp_path):
+    path = tmp_path / "weights.safetensors"
+    header = b'{"a":{"dtype":"BF16","shape":[1],"data_offsets":[0,2]}}'
+    path.write_bytes(len(header).to_bytes(8, "little") + header + b"\0\0")
+    with pytest.raises(NeurozooError, match=r"type 'BF16', which NumPy does not have. Convert them to float32 first."):
+        import_agent(path, noise="", game="breakout", model="small", run_dir=tmp_path / "run")
+
+
 def changed(path, **arrays):
     """Replaces arrays of a file; None takes one away. Names have `_` for `/`."""
     with np.load(path) as file:

@@ -59,7 +59,8 @@ def dispensable_packages() -> list[str]:
 class LightImport:
     """Lets TensorFlow and Keras start without their dispensable packages, which take nearly half of 4.8 s of a core.
 
-    Finds modules, see `sys.meta_path`. Other imports of these packages find them, before and after.
+    Finds modules, see `sys.meta_path`. Other imports of these packages find them, before and after, but not in another
+    thread meanwhile.
     """
 
     def find_spec(
@@ -68,7 +69,8 @@ class LightImport:
         """Finds TensorFlow or Keras, whichever comes first, which imports the other; nothing else."""
         if name not in ("tensorflow", "keras"):
             return None
-        sys.meta_path.remove(self)
+        with contextlib.suppress(ValueError):  # another thread came first
+            sys.meta_path.remove(self)
         if (spec := importlib.util.find_spec(name)) is None or (loader := spec.loader) is None:
             return spec
         execute = loader.exec_module

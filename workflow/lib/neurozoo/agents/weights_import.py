@@ -95,6 +95,10 @@ def _read_safetensors(path: Path) -> dict[str, np.ndarray]:
         return safetensors.numpy.load(content)
     except safetensors.SafetensorError as error:
         raise ValueError(str(error)) from error
+    except KeyError as error:  # a type that NumPy lacks, such as BF16
+        raise NeurozooError(
+            f"{path} holds numbers of type {error}, which NumPy does not have. Convert them to float32 first."
+        ) from error
 
 
 def joined(arrays: Mapping[str, np.ndarray], layout: AnyLayout) -> np.ndarray:

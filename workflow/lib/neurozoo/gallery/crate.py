@@ -62,9 +62,8 @@ def write_crate(manifest: Manifest, folder: str | os.PathLike, *, inside: str) -
         "version": f"{made_by['neurozoo']} ({made_by['commit'] or 'commit unknown'})",
     }
     about = {"@id": FILE, "@type": "CreativeWork", "conformsTo": {"@id": _SPECIFICATION}, "about": {"@id": "./"}}
-    write_json(
-        folder / FILE, {"@context": f"{_SPECIFICATION}/context", "@graph": [about, whole, software, *runs, *files]}
-    )
+    context = [f"{_SPECIFICATION}/context", {"sha256": "https://w3id.org/ro/terms/workflow-run#sha256"}]
+    write_json(folder / FILE, {"@context": context, "@graph": [about, whole, software, *runs, *files]})
 
 
 def _action(run: Run, files: list[str]) -> dict:

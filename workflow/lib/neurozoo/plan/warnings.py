@@ -1,7 +1,6 @@
 """What a plan warns of before hours of training: packages, environments, and scores that will not be compared."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -9,7 +8,7 @@ from neurozoo.algorithms.agent_names import algo_name
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.environments.games import PLATFORMER_GAMES, world_of
 from neurozoo.errors import NeurozooError
-from neurozoo.plan.planned_runs import planned_runs, runs_of, settings_of, settings_of_run
+from neurozoo.plan.planned_runs import planned_runs, runs_of, settings_of
 from neurozoo.plan.sweeps import members_of
 from neurozoo.records.comparability import fact_name, facts_of
 from neurozoo.records.run_result import FILE as RESULT
@@ -40,7 +39,12 @@ def missing_packages(config: Mapping) -> str | None:
 
 def computed_by_keras(config: Mapping) -> Iterator[str]:
     """Yields a sentence for each network that Keras computes although its runs chose the core."""
-    said = (settings_of_run(config, **asdict(run)).about_keras(run.model) for run in planned_runs(config))
+    said = (
+        settings_of(experiment["algo"], member).about_keras(model)
+        for experiment in config["experiments"].values()
+        for member in members_of(experiment)
+        for model in experiment["models"]
+    )
     yield from filter(None, dict.fromkeys(said))
 
 
