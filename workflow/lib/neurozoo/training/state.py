@@ -51,8 +51,8 @@ KEPT = (SNAPSHOTS, TAGS, POPULATION)  # folders in which a training keeps what i
 _MADE_OF_IT = (
     "metrics.csv", "evaluation.json", "test.json", "corrected.json", "robustness.csv", "robustness.json", "frozen",
     "rollout.npz", "rollout.parquet", "rollouts", "generations", "filters", "causal.*", "*.mp4", "*.webp",
-    "*.poster.png", "lineage.*", "phases.csv", "phases.png", "episodes.csv", "heatmap.png", "archive.html", "population.html",
-    "tensorboard",
+    "*.poster.png", "lineage.*", "phases.csv", "phases.png", "episodes.csv", "heatmap.png", "archive.html",
+    "population.html", "tensorboard",
 )  # fmt: skip
 
 
