@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from neurozoo.gallery.growing import grow
 
 # Brings the first run, and the second when it is told; then it ends with a status of its own.
 WORKFLOW = """
@@ -84,7 +86,7 @@ def test_a_page_shows_the_first_run_while_others_are_to_come_then_grows_and_at_l
     assert 'id="growth"' not in process.page.read_text()
 
 
-def test_a_page_of_a_workflow_that_was_killed_says_so_and_rests(live, browser, tmp_path):
+def test_a_page_of_a_workflow_that_was_killed_says_so_until_it_hears_more(live, browser, tmp_path):
     process = live()
     (tmp_path / "begin1").touch()
     process.stdout.readline()
@@ -96,9 +98,8 @@ def test_a_page_of_a_workflow_that_was_killed_says_so_and_rests(live, browser, t
     browser.get(process.page.as_uri())
     script.write_text(f"grow({json.dumps(facts | {'until': 1})});\n")  # a minute later
     wait_until(lambda: "was stopped before its end" in text_of(browser, "growth"))
-    script.write_text(f"grow({json.dumps(facts | {'built': 'another'})});\n")
-    time.sleep(4)
-    assert "was stopped before its end" in text_of(browser, "growth")
+    script.write_text(f"grow({json.dumps(facts | {'words': 'It lives.', 'until': 2**40})});\n")
+    wait_until(lambda: text_of(browser, "growth") == "It lives.")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -114,6 +115,50 @@ def test_signals_end_the_workflow_and_leave_a_gallery_that_rests(live, tmp_path,
     assert 'id="growth"' not in process.page.read_text()
     assert facts_of(process.page)["until"] == 0
     assert subprocess.run(["pgrep", "-g", str(process.pid)], stdout=subprocess.DEVNULL).returncode == 1
+
+
+def test_a_second_command_leaves_a_gallery_that_grows_to_the_first(live, tmp_path):
+    process = live()
+    (tmp_path / "begin1").touch()
+    process.stdout.readline()
+    built = facts_of(process.page)["built"]
+    command = [sys.executable, "-m", "neurozoo", "live", sys.executable, "-c", "import time; time.sleep(4)"]
+    assert subprocess.run(command, cwd=tmp_path, stdout=subprocess.DEVNULL).returncode == 0
+    assert facts_of(process.page)["built"] == built
+    assert f'data-built="{built}"' in process.page.read_text()
+
+
+# Grows a gallery that cannot be written, beside a command that waits for a file, and says how often it tried.
+BROKEN = r"""
+import sys
+from neurozoo.gallery import growing
+tries = []
+def write(growth):
+    tries.append(growth)
+    raise ValueError("a mistake")
+command = [sys.executable, "-c", "import os, time\nwhile not os.path.exists('end'): time.sleep(0.05)"]
+status = growing.grow(command, sys.argv[1], write=write, foresee=lambda: "", show=print)
+sys.exit(f"{status} after {len(tries)}")
+"""
+
+
+def test_a_mistake_in_the_gallery_does_not_end_the_workflow_and_is_made_once(tmp_path, pristine):
+    results = tmp_path / "results"
+    shutil.copytree(pristine / "runs", results / "runs")
+    command = [sys.executable, "-c", BROKEN, str(results)]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    assert process.stderr.readline() == "The gallery could not be written: ValueError: a mistake\n"
+    time.sleep(3)
+    assert process.poll() is None
+    (tmp_path / "end").touch()
+    assert process.communicate(timeout=600)[1] == "0 after 1\n"
+
+
+def test_ctrl_c_is_python_s_own_again_when_the_command_has_ended(tmp_path):
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+    command = [sys.executable, "-c", ""]
+    assert grow(command, tmp_path, write=lambda _: None, foresee=str, show=lambda _: None) == 0
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == before
 
 
 def test_the_workflow_goes_on_where_no_gallery_can_be_written(live, tmp_path):

@@ -713,7 +713,8 @@ function startFold(fold) {
 // ---- while a workflow runs ----
 
 // The page asks for growth.js every few seconds, which works without a server, and loads itself again if there is something
-// new and nobody watches a movie. A workflow that was killed says nothing more.
+// new and nobody watches a movie. A workflow that was killed says nothing more until it is
+// started again.
 function startGrowth(note) {
   const ask = () => {
     const script = document.createElement("script");
@@ -722,14 +723,15 @@ function startGrowth(note) {
     document.head.append(script);
   };
   window.grow = ({ built, words, until }) => {
-    if (built && Date.now() > 1000 * until) {
-      note.textContent = "The workflow was stopped before its end. The same command continues.";
-    } else if (built === note.dataset.built || document.querySelector("dialog[open]")) {
-      note.textContent = words || note.textContent;
-      setTimeout(ask, 3000);
-    } else {
+    const isLate = built && Date.now() > 1000 * until;
+    if (!isLate && built !== note.dataset.built && !document.querySelector("dialog[open]")) {
       location.reload();
+      return;
     }
+    note.textContent = isLate
+      ? "The workflow was stopped before its end. The same command continues."
+      : words || note.textContent;
+    setTimeout(ask, 3000);
   };
   ask();
 }
