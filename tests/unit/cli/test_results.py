@@ -27,3 +27,17 @@ def test_what_is_no_address_is_refused(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["site", "--results", str(tmp_path), "--url", "example.org"])
     assert "should be an address such as https://example.org/gallery, but is 'example.org'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["-d", "elsewhere"], "live shows the gallery of this folder, but -d names another. Start live there."),
+        (["--directory=x"], "live shows the gallery of this folder, but --directory=x names another."),
+        (["--config", "pathvars={results: x}"], "Write it into a --configfile."),
+    ],
+)
+def test_a_gallery_of_other_results_does_not_grow(capsys, words, sentence):
+    with pytest.raises(SystemExit):
+        main(["live", "snakemake", "--dry-run", *words])
+    assert sentence in capsys.readouterr().err

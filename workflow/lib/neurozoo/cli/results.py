@@ -22,7 +22,10 @@ def add_commands(commands: args.Commands) -> None:
 
     summary = "run a Snakemake command, and open the gallery with the first movie; it grows until the command ends"
     command = args.add_command(commands, "live", _live, summary)
-    words = "such as: snakemake --profile local --configfile config/published_genomes.yaml"
+    words = (
+        "such as: snakemake --profile local --configfile config/published_genomes.yaml. It should work in this folder, "
+        "and name its configurations itself: neither directory nor configfile of a profile is read"
+    )
     command.add_argument("snakemake", nargs=argparse.REMAINDER, metavar="COMMAND", help=words)
 
     summary = "write a page about the versions and settings behind the results"
@@ -83,6 +86,11 @@ def _live(options):
 
     if not options.snakemake:
         raise NeurozooError("A command is needed, such as: python -m neurozoo live snakemake --profile local")
+    for word in options.snakemake:
+        if word.startswith(("-d", "--di")):
+            raise NeurozooError(f"live shows the gallery of this folder, but {word} names another. Start live there.")
+        if word.startswith("pathvars="):
+            raise NeurozooError(f"live reads pathvars from files, but {word} is none. Write it into a --configfile.")
     files = list(config_files_of(options.snakemake)) or ["config.yaml"]
     config = read_config(files)
     results = config["pathvars"]["results"]
