@@ -2,6 +2,7 @@
 
 import io
 import logging
+import threading
 import time
 from types import SimpleNamespace
 
@@ -156,3 +157,26 @@ def test_how_long_all_takes_is_not_guessed_before_a_training_has_ended(logger):
     send(event=LogEvent.JOB_FINISHED, job_id=1)
     send(event=LogEvent.JOB_INFO, jobid=2, rule_name="train", wildcards={})
     assert handler._left() == ", about 15 s left"
+
+
+def test_a_failed_step_does_not_go_on(logger):
+    send, _, handler = logger()
+    send("Job stats: ...", event=LogEvent.RUN_INFO, stats={"rollout": 2, "total": 2})
+    for number, run in enumerate("12"):
+        send(event=LogEvent.JOB_INFO, jobid=number, rule_name="rollout", wildcards={"run": run})
+    send("Error in rule rollout: ...", level=logging.ERROR, event=LogEvent.JOB_ERROR, jobid=0)
+    assert "recording 1" not in handler._activity()
+    assert "recording 2" in handler._activity()
+
+
+def test_nothing_is_drawn_while_the_bar_is_removed(logger):
+    send, stream, handler = logger(is_terminal=True)
+    run_two_jobs(send)
+    with handler._lock:
+        closing = threading.Thread(target=handler.close)
+        closing.start()
+        closing.join(0.2)
+        assert closing.is_alive()
+        send(event=LogEvent.PROGRESS, done=1, total=2)
+    closing.join()
+    assert stream.getvalue().endswith("\r\x1b[K")

@@ -113,6 +113,8 @@ class LogHandler(LogHandlerBase):
     def _take(self, record: logging.LogRecord) -> None:
         try:
             event = getattr(record, "event", None)
+            if event == LogEvent.JOB_ERROR:
+                self._jobs.pop(getattr(record, "jobid", -1), None)
             if self._shows_all or record.levelno >= logging.WARNING:
                 self._say(self.format(record))
             elif event == LogEvent.JOB_INFO and self._is_plan:
@@ -171,7 +173,7 @@ class LogHandler(LogHandlerBase):
         """Says what goes on, if nothing else was said for a while. Trainings have bars of their own."""
         while not self._is_closed.wait(max(0.1, self._silent_until() - time.monotonic())):
             with self._lock:
-                if not self._jobs or time.monotonic() < self._silent_until():
+                if self._is_closed.is_set() or not self._jobs or time.monotonic() < self._silent_until():
                     continue
                 if not self._has_bar:
                     self._say(self._activity())
@@ -216,16 +218,17 @@ class LogHandler(LogHandlerBase):
 
     def close(self) -> None:
         """Removes the bar, and says what Snakemake did where there were no steps."""
-        self._is_closed.set()
-        if not self._is_announced:
-            for words in self._words:
-                if not words.strip().startswith(USUAL_WORDS):
-                    self._say(words)
-        self._words = []
-        if self._has_bar and (self._bar or self._now):
-            self._bar = self._now = ""
-            self._stream.write(CLEAR)
-            self._stream.flush()
+        with self._lock:
+            self._is_closed.set()
+            if not self._is_announced:
+                for words in self._words:
+                    if not words.strip().startswith(USUAL_WORDS):
+                        self._say(words)
+            self._words = []
+            if self._has_bar and (self._bar or self._now):
+                self._bar = self._now = ""
+                self._stream.write(CLEAR)
+                self._stream.flush()
         super().close()
 
 
