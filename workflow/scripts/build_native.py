@@ -14,6 +14,6 @@ with plain_errors(snakemake.log[0]):
         Path(snakemake.output.core).parent,
         build_dir=Path(snakemake.output.core).parent / "build",
         march=snakemake.params.march,
-        jobs=snakemake.threads + 1,  # it takes the time that others leave
+        jobs=snakemake.threads,
         log=snakemake.log[0],
     )
