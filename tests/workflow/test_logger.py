@@ -159,6 +159,15 @@ def test_how_long_all_takes_is_not_guessed_before_a_training_has_ended(logger):
     assert handler._left() == ", about 15 s left"
 
 
+def test_how_long_all_takes_is_not_guessed_while_a_step_of_unknown_length_goes_on(logger, monkeypatch):
+    send, _, handler = logger()
+    send("Job stats: ...", event=LogEvent.RUN_INFO, stats={"causal": 1, "rollout": 1, "total": 2})
+    send(event=LogEvent.JOB_INFO, jobid=1, rule_name="causal", wildcards={})
+    assert handler._left() == ", about 16 s left"
+    monkeypatch.setattr("snakemake_logger_plugin_neurozoo.SILENCE", -1)
+    assert handler._left() == ""
+
+
 def test_a_failed_step_does_not_go_on(logger):
     send, _, handler = logger()
     send("Job stats: ...", event=LogEvent.RUN_INFO, stats={"rollout": 2, "total": 2})

@@ -197,9 +197,10 @@ class LogHandler(LogHandlerBase):
 
     def _left(self) -> str:
         """Says how long all steps will take, if each rule that takes long is known."""
-        if any(self._open[rule] and rule not in self._lengths for rule in TRAINING):
-            return ""
         now = time.monotonic()
+        long = {*TRAINING, *(rule for rule, _, start in self._jobs.values() if now - start > SILENCE)}
+        if any(self._open[rule] and rule not in self._lengths for rule in long):
+            return ""
         left = sum(self._lengths.get(rule, 1.0) * count for rule, count in self._open.items())
         left -= sum(min(now - start, self._lengths.get(rule, 1.0)) for rule, _, start in self._jobs.values())
         left /= max(1, len(self._jobs))
