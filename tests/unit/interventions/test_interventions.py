@@ -131,6 +131,7 @@ def test_a_recurrent_layer_is_ablated_through_its_reader():
 @pytest.mark.parametrize(
     ("choices", "sentence"),
     [
+        ({"with_": "meen"}, "with 'meen' is unknown; did you mean 'mean'"),
         ({"channels": ()}, "numbers from 0"),
         ({"factor": 2.0}, "factor belongs to with: scale"),
         ({"step": 4}, "step belongs to with: patch"),
@@ -141,6 +142,19 @@ def test_a_recurrent_layer_is_ablated_through_its_reader():
 def test_an_intervention_that_makes_no_sense_is_refused(choices, sentence):
     with pytest.raises(NeurozooError, match=sentence):
         Intervention("conv1", **choices)
+
+
+@pytest.mark.parametrize(
+    ("entry", "sentence"),
+    [
+        ({"layer": "fc", "chanels": [1]}, "an intervention has no key 'chanels'; did you mean 'channels'"),
+        ({"layer": "fc", "with_": "mean"}, "an intervention has no key 'with_'; did you mean 'with'"),
+        ({"channels": [1]}, "An intervention needs a layer"),
+    ],
+)
+def test_an_entry_with_an_unknown_key_or_without_a_layer_is_refused(entry, sentence):
+    with pytest.raises(NeurozooError, match=sentence):
+        Intervention.from_config(entry)
 
 
 def test_a_region_outside_the_map_is_refused():

@@ -1,8 +1,8 @@
 """What an intervention changes: a set of channels or units of a layer, or a region of the input."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -22,7 +22,7 @@ class Intervention:
     at one `step` of it.
 
     Raises:
-        NeurozooError: A number is out of range, or does not belong to this kind.
+        NeurozooError: The kind is unknown; or a number is out of range, or does not belong to the kind.
     """
 
     layer: str  # name of a layer, or `observation` for the network's input
@@ -34,6 +34,8 @@ class Intervention:
     step: int = 0  # of `patch`
 
     def __post_init__(self) -> None:
+        if self.with_ not in get_args(With):
+            raise unknown_name("with", self.with_, get_args(With))
         if self.channels is not None and (not self.channels or min(self.channels) < 0):
             raise NeurozooError(f"channels should be numbers from 0, such as [3, 7], but are {list(self.channels)}.")
         for name, kind, usual in (("factor", "scale", 1.0), ("step", "patch", 0)):
@@ -53,10 +55,20 @@ class Intervention:
 
     @classmethod
     def from_config(cls, entry: Mapping[str, Any]) -> "Intervention":
-        """Reads an entry under `interventions` of the configuration."""
-        given: dict[str, Any] = {key: value for key, value in entry.items() if value is not None}
-        given = {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
-        return cls(**{"with_" if key == "with" else key: value for key, value in given.items()})
+        """Reads an entry under `interventions` of the configuration.
+
+        Raises:
+            NeurozooError: A key is unknown, or the layer is missing; or as `Intervention`.
+        """
+        fields_of = {field.name.rstrip("_"): field.name for field in fields(cls)}
+        for key in entry:
+            if key not in fields_of:
+                raise unknown_name("key", key, fields_of, owner="an intervention")
+        if entry.get("layer") is None:
+            raise NeurozooError(f"An intervention needs a layer, such as conv2 or {INPUT}. Add the key layer.")
+        given: dict[str, Any] = {fields_of[key]: value for key, value in entry.items() if value is not None}
+        given = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+        return cls(**given)
 
     def mask(self, shape: Sequence[int]) -> np.ndarray:
         """Returns which activations change: bool, in the shape of the layer's activation, without a batch axis.
