@@ -136,3 +136,14 @@ def test_layers_that_no_weights_ablate_are_left_out_unless_they_are_named():
         list_ablations(layout, with_="zero", layers=["conv1"])
     with pytest.raises(NeurozooError, match="scales activations by statistics"):
         list_ablations(get_network("virtual_bn").layout(6), with_="zero")
+
+
+def test_outputs_can_be_held_at_their_mean_if_one_asks_for_it(shooter, core, small_noise_table, tmp_path):
+    options = {"episodes": 6, "layers": ["out"], "with_": "mean", "core": core, "noise": small_noise_table}
+    named = {"a": {"layer": "out", "with": "mean"}}
+    effects = measure_effects(shooter, tmp_path / "causal.csv", interventions=named, replications=100, **options)
+    assert {effect.name for effect in effects if effect.kind == "channel"} == {f"out {n}" for n in range(6)}
+    (whole,), (own,) = ([each for each in effects if each.kind == kind] for kind in ("layer", "named"))
+    assert whole.interventions == own.interventions
+    assert whole.scores.tolist() == own.scores.tolist()
+    assert whole.changed_actions == own.changed_actions >= 0  # measured

@@ -260,6 +260,14 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
             ["causal.experiments[0]: 'mine' is an import. Ask for its page by its path"],
         ),
         (DEMO + "causal: {layers: [conv9]}", ["causal.layers[0]: layer 'conv9' is unknown; did you mean 'conv"]),
+        (
+            DEMO + "causal: {experiments: [demo], layers: [recu1]}",
+            ["causal: ga/pong/large/1 cannot have causal.html: layer 'recu1' is unknown"],
+        ),
+        (
+            "experiments: {a: {algo: ga, games: [pong], models: [simple_dqn]}}\ncausal: {experiments: [a], with: mean}",
+            ["causal: ga/pong/simple_dqn/1 cannot have causal.html: The layer 'fc' has no bias that could hold"],
+        ),
         (DEMO + "causal: {with: patch}", ["causal.with: 'patch' is not allowed. Allowed: zero, mean."]),
         (DEMO + "interventions: {a: {layer: conv9}}", ["interventions.a.layer[0]: layer 'conv9' is unknown;"]),
         (DEMO + "interventions: {a: {with: zero}}", ["interventions.a: the key 'layer' is missing."]),
@@ -549,12 +557,13 @@ def test_settings_of_the_causal_report_are_those_of_the_function():
     assert Intervention.from_config(entry) == Intervention("fc", (3,), with_="mean")
 
 
-def test_runs_whose_networks_the_core_plays_get_a_causal_report():
+def test_runs_whose_networks_weights_can_ablate_get_a_causal_report():
     experiments = (
         "experiments:\n"
         "  a: {algo: ga, games: [pong], models: [small]}\n"
         "  b: {algo: impala, games: [pong], models: [impala_shallow]}\n"
-        "causal: {experiments: [a, b]}\n"
+        "  c: {algo: es, games: [pong], models: [virtual_bn]}\n"
+        "causal: {experiments: [a, b, c]}\n"
     )
     pages = [path for path in planned_products(checked(experiments)) if path.endswith("causal.html")]
     assert pages == ["<results>/runs/ga/pong/small/1/causal.html"]

@@ -68,6 +68,15 @@ def test_what_a_run_can_have_passes(target):
             "impala/pong/impala_shallow/1/causal.html",
             "Only networks that the core can run have causal.html, and impala_shallow is a Keras network. Ask for",
         ),
+        (
+            "es/pong/virtual_bn/1/causal.csv",
+            "es/pong/virtual_bn/1 cannot have causal.html: The network 'virtual_bn' scales",
+        ),
+        (
+            "imported/river_crossing/modular/1/causal.html",
+            "cannot have causal.html: No weights change 'landscape' alone",
+        ),
+        ("map_elites/maze/plain/1/causal.html", "comes to an archive, so its runs have no causal.html."),
         ("ga/pong/small/1/archive.html", "ga comes to a network, so its runs have no archive.html. Ask for activation"),
         ("ga/pong/small/9/filters/weights_nope.png", "small has no filters/weights_nope.png in pong. It has filters/w"),
         ("ga/pong/small/9/filters/weights_fc.png", "It has filters/weights_conv1.png, filters/weights_conv2.png (docs"),

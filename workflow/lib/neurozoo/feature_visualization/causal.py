@@ -27,7 +27,7 @@ from neurozoo.genomes.genome import Genome, Weights, decode
 from neurozoo.genomes.noise_table import open_noise_table
 from neurozoo.interventions.activations import replacement_of
 from neurozoo.interventions.intervention import INPUT, Intervention, With
-from neurozoo.interventions.weights import intervened_weights
+from neurozoo.interventions.weights import ablated_layers, check_weights_do, intervened_weights
 from neurozoo.networks.chains import Layout
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games, signed_rank_test
 
@@ -145,25 +145,13 @@ def list_ablations(
 ) -> list[Effect]:
     """Lists what is ablated: nothing, whole layers, their channels or groups of units, and named interventions.
 
-    Layers are left out that no weights can ablate, unless they are named; and outputs, which are the actions.
-
     Raises:
-        NeurozooError: A layer does not exist or cannot be ablated, or none can.
+        NeurozooError: As `ablated_layers` and `Intervention.from_config`.
     """
-    theta = np.zeros(layout.parameter_count, np.float32)
-    sizes = {INPUT: layout.observation_shape[2]} | {p.layer.name: p.out_shape[2] for p in layout.layers[:-1]}
-    means = {name: np.zeros(size) for name, size in sizes.items()}
-    found, refusal = [Effect("none", "none", ())], None
-    for name in layers or sizes:
-        whole = Intervention(name, with_=with_)
-        try:
-            intervened_weights(layout, theta, [whole], means=means)
-        except NeurozooError as error:
-            if layers:
-                raise
-            refusal = error
-            continue
-        size = sizes.get(name, layout.num_actions)
+    sizes = {INPUT: layout.observation_shape[2]} | {p.layer.name: p.out_shape[2] for p in layout.layers}
+    found = [Effect("none", "none", ())]
+    for name in ablated_layers(layout, with_=with_, layers=layers):
+        whole, size = Intervention(name, with_=with_), sizes[name]
         found.append(Effect("layer", f"{name}, all", (whole,)))
         is_dense = name == INPUT or len(layout.shapes[f"{name}/w"]) == 2
         parts = np.array_split(np.arange(size), GROUPS if is_dense and size > MOST_SINGLE else size)
@@ -171,15 +159,11 @@ def list_ablations(
             kind = "input" if name == INPUT else "group" if len(part) > 1 else "channel"
             label = f"{part[0]}-{part[-1]}" if len(part) > 1 else f"{part[0]}"
             found.append(Effect(kind, f"{name} {label}", (replace(whole, channels=part),)))
-    if len(found) == 1:
-        assert refusal is not None
-        raise refusal
     for name, entry in (named or {}).items():
-        if entry["layer"] in (*sizes, layout.layers[-1].layer.name):
-            with contextlib.suppress(NeurozooError):  # no weights do this, or this network has fewer channels
-                effect = Effect("named", name, (Intervention.from_config(entry),))
-                intervened_weights(layout, theta, effect.interventions, means=means)
-                found.append(effect)
+        intervention = Intervention.from_config(entry)
+        with contextlib.suppress(NeurozooError):  # no weights do this, or the network has no such layer or channel
+            check_weights_do(layout, intervention)
+            found.append(Effect("named", name, (intervention,)))
     return found
 
 
@@ -232,7 +216,8 @@ class _Recorded:
         for name, those in of_layer.items():
             head = keras.Model(model.input, model.get_layer(name).output) if name != INPUT else None
             values = self.states if head is None else head.predict(self.states, batch_size=CHUNK, verbose=0)
-            tail = model if head is None else keras.Model(model.get_layer(name).output, model.output)
+            is_last = name == self.layout.layers[-1].layer.name  # Keras makes no model without layers
+            tail = model if head is None or is_last else keras.Model(model.get_layer(name).output, model.output)
             for effect in those:
                 (intervention,) = effect.interventions
                 chosen = intervention.mask(values.shape[1:]).any(axis=tuple(range(values.ndim - 2)))
@@ -242,10 +227,8 @@ class _Recorded:
                 if self.is_continuous:
                     continue
                 factor, value = replacement_of(intervention, values.shape[1:], self.means[name][None])(_NEVER)
-                if name == self.layout.layers[-1].layer.name:
-                    outputs = values * factor + value
-                else:
-                    outputs = tail.predict(values * factor + value, batch_size=CHUNK, verbose=0)
+                changed = values * factor + value
+                outputs = changed if is_last else tail.predict(changed, batch_size=CHUNK, verbose=0)
                 effect.changed_actions = float((outputs.argmax(-1) != actions).mean())
 
 

@@ -4,12 +4,12 @@ This is exact. Zeros and factors go into the weights by which the next layer rea
 of the channel itself, whose weights become 0.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from neurozoo.errors import NeurozooError
-from neurozoo.interventions.intervention import INPUT, Intervention, check_layer
+from neurozoo.interventions.intervention import INPUT, Intervention, With, check_layer
 from neurozoo.networks.chains import Layout
 from neurozoo.networks.layers import PlacedLayer
 
@@ -40,6 +40,38 @@ def intervened_weights(
     for intervention in interventions:
         _apply(layout, theta, intervention, means or {})
     return theta
+
+
+def check_weights_do(layout: Layout, intervention: Intervention) -> None:
+    """Refuses what no weights do to a network.
+
+    Raises:
+        NeurozooError: As `intervened_weights`.
+    """
+    means = {placed.layer.name: np.zeros(placed.out_shape[2]) for placed in layout.layers}
+    intervened_weights(layout, np.zeros(layout.parameter_count, np.float32), [intervention], means=means)
+
+
+def ablated_layers(layout: Layout, *, with_: With = "zero", layers: Sequence[str] = ()) -> list[str]:
+    """Returns the layers that are ablated: those wanted, or else all that weights can ablate, except for the outputs.
+
+    Raises:
+        NeurozooError: A wanted layer does not exist or cannot be ablated, or none can.
+    """
+    found, refusal = [], None
+    for name in layers or (INPUT, *(placed.layer.name for placed in layout.layers[:-1])):
+        try:
+            check_weights_do(layout, Intervention(name, with_=with_))
+        except NeurozooError as error:
+            if layers:
+                raise
+            refusal = error
+        else:
+            found.append(name)
+    if not found:
+        assert refusal is not None
+        raise refusal
+    return found
 
 
 def _apply(layout: Layout, theta: np.ndarray, intervention: Intervention, means: Mapping[str, np.ndarray]) -> None:

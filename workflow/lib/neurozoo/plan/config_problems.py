@@ -24,6 +24,7 @@ from neurozoo.plan.filter_products import OF_ROLLOUTS, PRODUCTS
 from neurozoo.plan.planned_runs import (
     PlannedRun,
     causal_runs,
+    check_causal,
     filter_files,
     imported_run,
     imported_runs,
@@ -311,7 +312,9 @@ def _rollout_problems(config: Mapping) -> Iterator[str]:
 
 
 def _shown_problems(config: Mapping) -> Iterator[str]:
-    """Movies and comparisons of what no planned run has."""
+    """Movies, comparisons and causal reports of what no planned run has."""
+    for run in {run.model: run for run in reversed(causal_runs(config))}.values():  # the first of each network
+        yield from _complaint("causal", partial(check_causal, config, run))
     movie, games = config["movie"], config["comparisons"]["games"]
     yield from _complaints("movie.layers", movie["layers"], partial(runs_with_layer, config))
     yield from _complaints("movie.grids", movie["grids"] or (), partial(runs_of_game, config))

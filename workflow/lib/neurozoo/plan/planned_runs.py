@@ -22,6 +22,7 @@ from neurozoo.environments.observations import ObservationShape, observation_sha
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.genomes.reading import is_text
+from neurozoo.interventions.weights import ablated_layers
 from neurozoo.networks.catalogue import KERAS_NETWORKS, get_architecture, get_network
 from neurozoo.plan.filter_products import product_files
 from neurozoo.plan.sweeps import member_with_run, members_of
@@ -76,7 +77,7 @@ def imported_runs(config: Mapping) -> list[PlannedRun]:
 
 def runs_with_network(config: Mapping) -> list[PlannedRun]:
     """Lists the planned runs that result in a network, which can be frozen, recorded and filmed."""
-    return [run for run in planned_runs(config) if ALGORITHMS[run.algo].result == "network"]
+    return [run for run in planned_runs(config) if _has_network(run)]
 
 
 def runs_with_levels(config: Mapping) -> list[PlannedRun]:
@@ -96,10 +97,35 @@ def filmed_runs(config: Mapping) -> list[PlannedRun]:
 
 
 def causal_runs(config: Mapping) -> list[PlannedRun]:
-    """Lists the runs with a causal report: those whose networks the core plays."""
+    """Lists the runs with a causal report: those whose networks weights can ablate."""
     wanted = config["causal"]["experiments"]
-    runs = dict.fromkeys(run for name in wanted for run in runs_of(config["experiments"][name]))
-    return [run for run in runs if ALGORITHMS[run.algo].result == "network" and run.model not in KERAS_NETWORKS]
+    runs = dict.fromkeys(run for name in wanted for run in runs_of(config["experiments"][name]) if _has_network(run))
+    able = set(filter(_can_be_ablated, {run.model for run in runs}))
+    return [run for run in runs if run.model in able]
+
+
+def check_causal(config: Mapping, run: PlannedRun) -> None:
+    """Checks that a run whose network is a chain of layers can have the causal report that is wanted.
+
+    Raises:
+        NeurozooError: Its network lacks a layer under `causal.layers`, or no weights ablate it.
+    """
+    wanted, layout = config["causal"], get_network(run.model).layout(1)
+    try:
+        ablated_layers(layout, with_=wanted["with"], layers=wanted["layers"])
+    except NeurozooError as error:
+        raise NeurozooError(f"{run.name} cannot have causal.html: {error}") from error
+
+
+def _can_be_ablated(model: str) -> bool:
+    try:
+        return model not in KERAS_NETWORKS and bool(ablated_layers(get_network(model).layout(1)))
+    except NeurozooError:
+        return False
+
+
+def _has_network(run: PlannedRun) -> bool:
+    return ALGORITHMS[run.algo].result == "network"
 
 
 def filter_files(config: Mapping) -> list[tuple[PlannedRun, str]]:
@@ -109,7 +135,7 @@ def filter_files(config: Mapping) -> list[tuple[PlannedRun, str]]:
     return [
         (run, file)
         for run in runs
-        if ALGORITHMS[run.algo].result == "network"
+        if _has_network(run)
         for file in filter_pictures(config, run, products=wanted["products"], layers=wanted["layers"])
     ]
 

@@ -15,6 +15,7 @@ from neurozoo.networks.catalogue import KERAS_NETWORKS
 from neurozoo.plan.filter_products import PRODUCTS
 from neurozoo.plan.planned_runs import (
     PlannedRun,
+    check_causal,
     classes_of,
     filter_pictures,
     imported_runs,
@@ -105,6 +106,8 @@ def check_run_targets(config: Mapping, targets: Iterable[str]) -> None:
             raise NeurozooError(
                 f"Only networks that the core can run have {name}, and {run.model} is a Keras network. Ask for {other}."
             )
+        if name.startswith("causal."):
+            check_causal(config, run)
         if name.startswith("filters/") and run.algo != IMPORTED:
             _check_picture(config, run, name)
         kept = Path(config["pathvars"]["results"], "runs", run.name, "population")
