@@ -103,9 +103,7 @@ def test_the_channel_that_decides_is_found(report):
     assert {row["name"] for row in rows if row["kind"] == "named"} == {"no_new_frame"}  # what weights can do
 
 
-def test_a_pair_that_replaces_each_other_has_a_joint_effect_beyond_its_parts(
-    core, small_noise_table, shooter, tmp_path
-):
+def test_two_copies_of_a_channel_show_nothing_alone_but_their_layer_does(core, small_noise_table, shooter, tmp_path):
     from neurozoo.agents.checkpoint import read_checkpoint
 
     agent = read_checkpoint(shooter)
@@ -119,6 +117,15 @@ def test_a_pair_that_replaces_each_other_has_a_joint_effect_beyond_its_parts(
     assert all(effect.numbers["change"] == 0 for effect in effects if effect.kind == "channel")
     (whole,) = [effect for effect in effects if effect.kind == "layer"]
     assert whole.numbers["change"] < 0
+
+
+def test_without_chance_other_starts_bring_no_game_of_the_first(core, small_noise_table, shooter, tmp_path):
+    options = {"episodes": 3, "layers": ["conv1"], "replications": 100, "core": core, "noise": small_noise_table}
+    effects = measure_effects(shooter, tmp_path / "causal.csv", sticky_probability=0, **options)
+    assert effects[0].numbers["starts"] == 1  # it plays the same game after any number of no-ops
+    top = [effect for effect in effects if effect.kind == "channel" and effect.numbers["change"]]
+    assert [effect.name for effect in top] == [f"conv1 {DECIDES}"]
+    assert "again" not in top[0].numbers
 
 
 def test_copies_of_a_game_do_not_count_as_games():

@@ -64,7 +64,7 @@ def measure_effects(
     Units of large dense layers are ablated in groups. A part that shows nothing in the first half of the games plays no
     more; that cannot make chance look like an effect. The ten parts whose ablation changes the score most play again
     from other starts, alone and in pairs. Pairs whose joint effect is not the sum of both replace each other (more
-    harm) or depend on each other (less harm).
+    harm) or depend on each other (less harm), if the score falls without each of them.
 
     Args:
         run_dir: Folder of the run, or another source of `read_agent`. Its network is a chain of layers.
@@ -134,8 +134,8 @@ def measure_effects(
             for one, other in itertools.combinations(top, 2)
         ]
         engine.play([*again[1:], *pairs], starts[episodes:])
-    compare_again(effects, again, pairs, intervals, has_chance=has_chance)
-    effects += sorted(pairs, key=lambda pair: pair.numbers["excess"])
+    compared = compare_again(effects, again, pairs, intervals, has_chance=has_chance)
+    effects += sorted(compared, key=lambda pair: pair.numbers["excess"])
     write_effects(output, effects, agent.protocol.sticky_probability, with_=with_, episodes=episodes)
     return effects
 
@@ -222,8 +222,8 @@ class _Recorded:
                 (intervention,) = effect.interventions
                 chosen = intervention.mask(values.shape[1:]).any(axis=tuple(range(values.ndim - 2)))
                 effect.activation = float(self.means[name][chosen].mean())
-                is_zero = self.is_whole and not self.largest[name][chosen].any() and intervention.with_ != "patch"
-                effect.is_silent = effect.kind in ("channel", "group") and is_zero
+                if self.is_whole and effect.kind in ("channel", "group"):
+                    effect.is_silent = not self.largest[name][chosen].any()
                 if self.is_continuous:
                     continue
                 factor, value = replacement_of(intervention, values.shape[1:], self.means[name][None])(_NEVER)

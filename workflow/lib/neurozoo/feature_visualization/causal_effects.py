@@ -24,7 +24,7 @@ class Effect:
     steps: np.ndarray = field(default_factory=lambda: np.zeros(0))
     changed_actions: float = np.nan  # share of recorded observations for which it takes another action
     activation: float = np.nan  # mean on them
-    is_silent: bool = False  # whether it was 0 in all of them, so that its ablation changes nothing: not played
+    is_silent: bool | None = None  # whether it was 0 in all games, so that its ablation changes nothing: not played
     numbers: dict[str, float] = field(default_factory=dict)  # columns of the table
 
 
@@ -58,16 +58,33 @@ def compare_again(
     intervals: Intervals,
     *,
     has_chance: bool,
-) -> None:
-    """Adds what the other starts say: the effects of the top parts, and how far pairs are from the sum of both."""
+) -> Sequence[Effect]:
+    """Adds what the other starts say: the effects of the top parts, and how far pairs are from the sum of both.
+
+    Args:
+        effects: What was played from the first starts.
+        again: Nothing and the top parts of `effects`, played from other starts.
+        pairs: Played from the same starts as `again`.
+        intervals: Finds the ends of means.
+        has_chance: Whether two games from the same no-ops can differ.
+
+    Returns:
+        The pairs; none if the other starts are copies of the first.
+    """
+    first = {(effect.kind, effect.name): effect for effect in effects}
     places = different_starts([*again, *pairs], has_chance=has_chance)
+    if not has_chance:
+        known = {*zip(*(first[each.kind, each.name].scores for each in again), strict=True)}
+        places = [place for place in places if tuple(each.scores[place] for each in again) not in known]
+    if not places:
+        return []
     base = again[0].scores[places]
     singles = {each.name: each.scores[places] - base for each in again[1:]}
-    by_name = {effect.name: effect for effect in effects}
-    for name, numbers in zip(singles, _with_intervals(np.array([*singles.values()]), intervals), strict=True):
-        by_name[name].numbers |= dict(zip(("again", "again_low", "again_high"), numbers, strict=True))
+    for each, numbers in zip(again[1:], _with_intervals(np.array([*singles.values()]), intervals), strict=True):
+        own = dict(zip(("again", "again_low", "again_high"), numbers, strict=True))
+        first[each.kind, each.name].numbers |= own
     if not pairs:
-        return
+        return []
     joint = np.array([pair.scores[places] - base for pair in pairs])
     excess = joint - np.array([sum(singles[name] for name in pair.name.split(" + ")) for pair in pairs])
     p_values = np.array([signed_rank_test(row) for row in excess])
@@ -84,6 +101,7 @@ def compare_again(
         pair.numbers |= dict(zip(("change", "low", "high"), of_both, strict=True))
         pair.numbers |= dict(zip(("excess", "excess_low", "excess_high"), of_excess, strict=True))
         pair.numbers |= {"p_value": p_value, "p_corrected": corrected}
+    return pairs
 
 
 def different_starts(effects: Sequence[Effect], *, has_chance: bool) -> list[int]:
@@ -108,7 +126,7 @@ def _with_intervals(rows: np.ndarray, intervals: Intervals) -> list[tuple[float,
 NUMBERS = (
     "score", "change", "low", "high", "p_value", "p_corrected", "steps_change", "steps_low", "steps_high",
     "changed_actions", "activation", "again", "again_low", "again_high", "excess", "excess_low", "excess_high",
-    "starts", "episodes", "sticky_probability",
+    "silent", "starts", "episodes", "sticky_probability",
 )  # fmt: skip
 TEXTS = ("kind", "name", "with")
 
@@ -121,7 +139,9 @@ def write_effects(
     rows = []
     for effect in effects:
         kind_of = effect.interventions[0].with_ if effect.interventions else with_
-        own = {"changed_actions": effect.changed_actions, "activation": effect.activation, **effect.numbers, **facts}
+        silent = np.nan if effect.is_silent is None else float(effect.is_silent)
+        own = {"changed_actions": effect.changed_actions, "activation": effect.activation, "silent": silent}
+        own |= effect.numbers | facts
         numbers = [own.get(name, np.nan) for name in NUMBERS]
         rows.append(
             [
