@@ -72,7 +72,8 @@ def write_causal_page(
             shown=shown,
             parts=parts,
             matter=[row for row in parts if row["matters"]],
-            silent=[row for row in parts if row["p_value"] is None and none["starts"] >= 5],
+            silent=[row for row in parts if row["silent"]],
+            is_silence_known=any(row["silent"] is not None for row in parts),
             layers={name: sorted(rows, key=_place) for name, rows in layers.items()},
             whole=[row for row in others if row["kind"] == "layer"],
             named=[row for row in others if row["kind"] == "named"],
@@ -102,8 +103,10 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _relation(pair: dict[str, Any], parts: Sequence[dict[str, Any]]) -> str:
-    """Returns in words what the two parts of a pair are to each other."""
-    if (pair["excess"] or 0) < 0:
+    """Returns in words what the two parts of a pair are to each other, if the score falls without each of them."""
+    if len(parts) < 2 or any(part["again"] is None or part["again"] >= 0 for part in parts):
+        return "do not add up"
+    if pair["excess"] < 0:
         return "replace each other"
     ends = [part["again_high"] for part in parts if part["again_high"] is not None]
     if pair["low"] is not None and len(ends) == 2 and pair["low"] > max(ends):
