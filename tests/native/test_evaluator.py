@@ -385,7 +385,7 @@ def test_a_forgotten_evaluator_ends_its_threads(fresh):
 
     forget()  # starts those of TensorFlow, too
     threads = forget()
-    assert process.num_threads() == threads - 3
+    assert process.num_threads() <= threads - 3
 
 
 def test_python_ends_at_once_and_without_a_word_while_a_forgotten_evaluator_plays(core, noise_table):
@@ -419,7 +419,7 @@ def test_evaluators_leave_no_threads_and_no_memory_behind(fresh):
     threads, memory = process.num_threads(), private_memory(process)
     for _ in range(4):
         use()
-    assert process.num_threads() == threads
+    assert process.num_threads() <= threads
     assert private_memory(process) - memory < 30e6
 
 

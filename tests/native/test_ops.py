@@ -81,7 +81,7 @@ def test_an_evaluator_ends_with_its_last_handle(evaluator):
     process = psutil.Process()
     before = process.num_threads()
     evaluator.clear()
-    assert process.num_threads() == before - THREADS
+    assert process.num_threads() <= before - THREADS
 
 
 def test_what_the_core_refuses_is_an_error_of_tensorflow(library, evaluator):
