@@ -7,7 +7,7 @@ from typing import Unpack
 from neurozoo.agents.genome_import import import_genome
 from neurozoo.agents.graph_import import import_graph
 from neurozoo.agents.imported_run import ImportChoices
-from neurozoo.agents.weights_import import FORMS, import_weights
+from neurozoo.agents.weights_import import SUFFIXES, import_weights
 from neurozoo.genomes.reading import Format, is_text
 
 
@@ -25,6 +25,6 @@ def import_agent(
     suffix = "" if is_text(source) else Path(source).suffix
     if suffix == ".pb":
         return import_graph(source, **choices)
-    if suffix in FORMS:
+    if suffix in SUFFIXES:
         return import_weights(source, **choices)
     return import_genome(source, noise=noise, format=format, **choices)

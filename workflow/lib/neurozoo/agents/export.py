@@ -20,7 +20,7 @@ from neurozoo.agents.frozen import GRAPH_FILE, FrozenModel, open_frozen
 from neurozoo.agents.graph_reader import read_graph
 from neurozoo.agents.playable_agent import read_agent
 from neurozoo.agents.tags import FINAL
-from neurozoo.agents.weights_import import FORMS
+from neurozoo.agents.weights_import import SUFFIXES
 from neurozoo.agents.zoo_listing import ZooAgent, facts_of
 from neurozoo.agents.zoo_names import gym_id
 from neurozoo.environments.game_networks import layout_of
@@ -187,11 +187,13 @@ def export_weights(
         The arrays' shapes by name.
 
     Raises:
-        NeurozooError: A file is missing or damaged, or `output` has none of the suffixes `FORMS`.
+        NeurozooError: A file is missing or damaged, or `output` has none of the suffixes `SUFFIXES`.
     """
     output = Path(output)
-    if output.suffix not in FORMS:
-        raise NeurozooError(f"Weights are written as {' or '.join(FORMS)}, but got {output}. Give a name that ends so.")
+    if output.suffix not in SUFFIXES:
+        raise NeurozooError(
+            f"Weights are written as {' or '.join(SUFFIXES)}, but got {output}. Give a name that ends so."
+        )
     path = Path("" if is_text(source) else source)
     path = path / "checkpoint.npz" if (path / "checkpoint.npz").is_file() else path
     if not is_text(source) and path.suffix == ".npz":

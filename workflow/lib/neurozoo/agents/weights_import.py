@@ -19,7 +19,7 @@ from neurozoo.genomes.reading import GenomeRecord
 from neurozoo.networks.catalogue import get_architecture
 from neurozoo.networks.keras_networks import KerasNetwork
 
-FORMS = (".npz", ".safetensors")  # of files with arrays of weights
+SUFFIXES = (".npz", ".safetensors")  # of files with arrays of weights
 REFERENCE = "reference"  # the array beside the weights that virtual batch normalisation needs
 _HELP = "docs/your_network.md shows how weights of other programs are written."
 _ORDERS = ((2, 3, 1, 0), (1, 0))  # of axes that turn PyTorch's convolutions and dense layers into ours
@@ -72,7 +72,7 @@ def _read(path: Path) -> dict[str, np.ndarray]:
         arrays = read_npz(path) if path.suffix == ".npz" else _read_safetensors(path)
     except OSError as error:
         raise NeurozooError(
-            f"{path} cannot be read ({error.strerror}). Give a file with arrays of weights ({' or '.join(FORMS)})."
+            f"{path} cannot be read ({error.strerror}). Give a file with arrays of weights ({' or '.join(SUFFIXES)})."
         ) from error
     except DAMAGE as error:
         reason = f"{type(error).__name__}: {error}"[:200]

@@ -58,9 +58,9 @@ def _import(options):
 
 
 def _export(options):
-    from neurozoo.agents.export import FORMS, export_weights
+    from neurozoo.agents.export import SUFFIXES, export_weights
 
-    args.check_outputs((options.weights, *FORMS))
+    args.check_outputs((options.weights, *SUFFIXES))
     choices = args.chosen(options, "noise", "game", "model")
     for name, shape in export_weights(options.source, options.weights, **choices).items():
         print(name, *shape)

@@ -4,27 +4,28 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from neurozoo.interventions.intervention import With
 from neurozoo.plan.config_sections import Names, Section, Seed
 from neurozoo.validation import Number, Unique, Whole
 
-Numbers0 = Unique[Annotated[Whole, Field(ge=0)]]
+Place = Annotated[Whole, Field(ge=0)]
 
 
-class Ablation(Section):
+class InterventionSection(Section):
     """What changes inside a network while its agent plays, docs/causal.md."""
 
     layer: str = Field(min_length=1, description="Layer, such as conv2, or observation for the input.")
-    channels: Annotated[Numbers0, Field(min_length=1)] | None = Field(
+    channels: Annotated[Unique[Place], Field(min_length=1)] | None = Field(
         default=None, description="Channels, or units of a dense layer, counted from 0; empty for all."
     )
-    with_: Literal["zero", "mean", "scale", "resample", "patch"] = Field(
+    with_: With = Field(
         default="zero",
         alias="with",
         description="What replaces their activations: zero; their mean; scale (factor times their value); resample "
         "(those at a random step of rollout.npz, another one in each step); patch (those at its step).",
     )
     factor: Number = Field(default=1, description="Factor of scale.")
-    region: Annotated[list[Annotated[Whole, Field(ge=0)]], Field(min_length=4, max_length=4)] | None = Field(
+    region: Annotated[list[Place], Field(min_length=4, max_length=4)] | None = Field(
         default=None,
         description="First row, first column, last row and last column of the map that changes; empty for all of it.",
     )

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, Tag
 
-from neurozoo.plan.causal_sections import Ablation, Causal
+from neurozoo.plan.causal_sections import Causal, InterventionSection
 from neurozoo.plan.config_sections import (
     ABSENT,
     Comparisons,
@@ -206,7 +206,7 @@ class Config(Section):
     site: Site = Site()
     generations: Generations = Generations()
     filters: Filters = Filters()
-    interventions: dict[Name, Ablation] = Field(
+    interventions: dict[Name, InterventionSection] = Field(
         default={},
         description="Interventions by name, such as `{no_ball: {layer: conv2, channels: [3, 7], with: mean}}`: they "
         "are in the causal report, and rollouts/with_{name}.npz is played with them.",
