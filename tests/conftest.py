@@ -29,6 +29,7 @@ if str(LIBRARY) not in sys.path:
     sys.path.insert(0, str(LIBRARY))
 
 from neurozoo.machine import LightImport  # noqa: E402, found by the line before
+from neurozoo.native.processor import processor_flags  # noqa: E402
 
 sys.meta_path.insert(0, LightImport())  # as in the programs of the project
 
@@ -117,6 +118,14 @@ def published_games() -> list[str]:
 def core() -> Path:
     """The native core of this checkout."""
     return built("results/native/libneurozoo_core.so")
+
+
+@pytest.fixture(scope="session")
+def amx_core(core: Path) -> Path:
+    """The same, where the processor multiplies in bfloat16."""
+    if "amx_bf16" not in processor_flags():
+        pytest.skip("this processor has no AMX")
+    return core
 
 
 @pytest.fixture(scope="session")

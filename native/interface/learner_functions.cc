@@ -75,7 +75,8 @@ void Ask(Call* call) {
   const auto learner = call->Object<QLearner>("learner");
   const States states = StatesOf(*call, *learner, call->Value<std::int64_t>("has_planes"));
   float* results = call->Output<float>("results", {states.count, learner->chain().num_results()});
-  learner->Ask(static_cast<Learner::Array>(call->Value<std::int64_t>("array")), states, results);
+  learner->Ask(static_cast<Learner::Array>(call->Value<std::int64_t>("array")), states,
+               call->Value<std::int64_t>("is_rounded"), results);
 }
 
 void Forward(Call* call) {
@@ -121,7 +122,9 @@ const Registration kFunctions[] = {
       "has_bfloat16: int64",
       "learner: object",
       "Makes a network that learns: see LayerShape, OptimizerSettings and QLearnerSettings. If it `is_narrow`, vectors "
-      "have 256 bits even where the processor has wider ones; results are the same. See Chain for `has_bfloat16`."},
+      "have 256 bits even where the processor has wider ones; results are the same. With `has_bfloat16`, all layers "
+      "but "
+      "the last learn in bfloat16, with sums and weights in float32."},
      MakeLearner},
     {{"get_weights", "learner: object, array: int64, layer: int64, part: int64", "values: float32",
       "Returns an array of a layer in the order of Keras: see Learner::Copy."},
@@ -134,7 +137,8 @@ const Registration kFunctions[] = {
     {{"get_optimizer_steps", "learner: object", "steps: int64", "Returns the steps of the optimizer so far."},
      GetSteps},
     {{"set_optimizer_steps", "learner: object, steps: int64", "", "Continues after that many steps."}, SetSteps},
-    {{"ask_learner", "learner: object, array: int64, states: uint8, has_planes: int64, given: float32",
+    {{"ask_learner",
+      "learner: object, array: int64, states: uint8, has_planes: int64, given: float32, is_rounded: int64",
       "results: float32", "Computes the results of states with some weights: see Learner::Ask."},
      Ask},
     {{"forward_learner", "learner: object, states: uint8, given: float32", "results: float32",

@@ -8,6 +8,8 @@ from neurozoo.agents.policies import PolicyInputs
 from neurozoo.algorithms.impala.native_network import NativeActorCritic
 from neurozoo.algorithms.impala.network import ActorCritic
 from neurozoo.algorithms.impala.presets import PRESETS
+from neurozoo.errors import NeurozooError
+from neurozoo.native.processor import processor_flags
 from neurozoo.networks.catalogue import KERAS_NETWORKS, get_keras_network
 from neurozoo.networks.native_plan import learns_natively
 
@@ -91,8 +93,10 @@ def test_updates_are_those_of_keras_and_either_continues_what_the_other_began(co
         np.testing.assert_allclose(ours.baseline, theirs.baseline, rtol=1e-4, atol=1e-5)
 
 
-def test_bytes_depend_neither_on_threads_nor_on_the_width_of_vectors(core):
-    settings, found = PRESETS["ppo"], []
+@pytest.mark.parametrize(("dtype", "library"), [("float32", "core"), ("mixed_bfloat16", "amx_core")])
+def test_bytes_do_not_depend_on_threads(request, dtype, library):
+    core = request.getfixturevalue(library)
+    settings, found = dataclasses.replace(PRESETS["ppo"], dtype=dtype), []
     for threads in (1, 2, 5):
         _, network = pair_of(core, "impala_shallow_layer_norm", settings, threads=threads)
         for number in range(3):
@@ -103,6 +107,34 @@ def test_bytes_depend_neither_on_threads_nor_on_the_width_of_vectors(core):
             np.testing.assert_array_equal(array, other[name], err_msg=name)
 
 
+@pytest.mark.parametrize(("model", "preset"), [("impala_shallow", "impala_paper"), ("nature_layer_norm", "pqn")])
+def test_bfloat16_has_its_digits_and_is_not_what_is_tested(amx_core, model, preset):
+    exact, rounded = (
+        pair_of(amx_core, model, dataclasses.replace(PRESETS[preset], dtype=dtype, optimizer="adam"))[1]
+        for dtype in ("float32", "mixed_bfloat16")
+    )
+    batch = batch_of(PRESETS[preset], seed=0)
+    inputs = PolicyInputs(*(batch[name][0] for name in ("observations", "previous_actions", "previous_rewards")), None)
+    values, tested, acting = (
+        getattr(network, ask)(inputs, ())[0].preferences
+        for network, ask in ((exact, "ask"), (rounded, "ask"), (rounded, "act"))
+    )
+    np.testing.assert_array_equal(tested, values)
+    assert 1e-5 < np.abs(acting - values).max() / values.std() < 0.1
+    for network in (exact, rounded):
+        network.update(batch, learning_rate=0.0)
+    arrays = [network.get_arrays() for network in (exact, rounded)]
+    for name in (name for name, each in arrays[0].items() if name.startswith("optimizer") and each.ndim > 1):
+        exact_norm = np.linalg.norm(arrays[0][name])
+        assert 1e-5 < np.linalg.norm(arrays[1][name] - arrays[0][name]) / exact_norm < 0.1, name
+
+
+@pytest.mark.skipif("amx_bf16" in processor_flags(), reason="this processor has AMX")
+def test_bfloat16_needs_its_units(core):
+    with pytest.raises(NeurozooError, match="bfloat16 needs a processor with AMX"):
+        pair_of(core, "impala_shallow", dataclasses.replace(PRESETS["ppo"], dtype="mixed_bfloat16"))
+
+
 def test_networks_with_memory_or_residual_blocks_go_to_keras():
     natively = {name for name, network in KERAS_NETWORKS.items() if learns_natively(network)}
     assert natively == {
@@ -110,5 +142,5 @@ def test_networks_with_memory_or_residual_blocks_go_to_keras():
     }
     settings = PRESETS["ppo"]
     assert settings.computes_natively("impala_shallow")
-    for changes in ({"dtype": "mixed_bfloat16"}, {"learners": 2}, {"engine": "keras"}):
+    for changes in ({"learners": 2}, {"engine": "keras"}):
         assert not dataclasses.replace(settings, **changes).computes_natively("impala_shallow")

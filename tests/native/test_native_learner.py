@@ -9,11 +9,12 @@ from neurozoo.algorithms.dqn.presets import PRESETS
 from neurozoo.algorithms.dqn.q_network import QNetwork
 from neurozoo.algorithms.dqn.replay import Sample
 from neurozoo.algorithms.dqn.settings import DqnSettings
+from neurozoo.algorithms.native_learner import FIRST_SLOT, ONLINE, RMSPROP, NativeLearner
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import NETWORKS, get_network
 from neurozoo.networks.chains import Network
 from neurozoo.networks.layers import Layer
-from neurozoo.networks.native_plan import learns_natively
+from neurozoo.networks.native_plan import learner_plan, learns_natively
 
 SETTINGS = dataclasses.replace(
     PRESETS["neurozoo"], num_envs=1, train_frequency=4, prioritised=False, batch_size=5, n_steps=2, double=True
@@ -90,6 +91,36 @@ def test_gradients_of_random_networks_are_those_of_keras(core, seed):
         return {name: arrays[name] for name in arrays if name.startswith("optimizer")}
 
     assert distance(gradients(own), gradients(keras)) < 1e-5
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_bfloat16_learns_the_same_bits_from_numbers_that_it_can_write_down(amx_core, seed):
+    """All values and sums are small whole numbers, so no rounding is left in which the two could differ."""
+    random = np.random.default_rng(seed)
+    network, shape = random_network(random)
+    actions, channels, count = int(random.integers(2, 19)), int(random.integers(1, 6)), int(random.integers(1, 70))
+    layout = network.layout(actions, (*shape, channels))
+    states = (random.random((count, *layout.observation_shape)) < 0.1).astype(np.uint8)
+    deltas = random.integers(-1, 2, (count, actions)).astype(np.float32)
+    numbers = {placed.layer.name: number for number, placed in enumerate(layout.layers)}
+    weights = {}
+    for name, place in layout.shapes.items():
+        dense = min(0.3, 6 / np.prod(place[:-1])) if name.endswith("/w") else 0.2
+        weights[name] = (random.choice([-1, 1], place) * (random.random(place) < dense)).astype(np.float32)
+    found = []
+    for is_rounded in (False, True):
+        choices = {"optimizer": RMSPROP, "epsilon": 1.0, "threads": 1 + is_rounded, "has_bfloat16": is_rounded}
+        learner = NativeLearner(learner_plan(layout), scale=1.0, core=amx_core, **choices)
+        places = [(numbers[name.split("/")[0]], name.split("/")[1], shape) for name, shape in layout.shapes.items()]
+        for (layer, part, _), values in zip(places, weights.values(), strict=True):
+            learner.set(ONLINE, layer, part, values)
+        found.append([learner.ask(ONLINE, states, is_rounded=is_rounded), learner.forward(states)])
+        learner.step(deltas, learning_rate=1.0)
+        found[-1] += [learner.get(array, *place) for array in (ONLINE, FIRST_SLOT) for place in places]
+    largest = max(np.abs(each).max() for each in found[0])
+    assert 1 < largest < 2**24
+    for number, (exact, rounded) in enumerate(zip(*found, strict=True)):
+        np.testing.assert_array_equal(rounded, exact, err_msg=str(number))
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,17 @@
 
 #include "core/learner/bfloat16.h"
 
+#include "core/learner/products.h"
+
 #ifdef __AMX_BF16__
 
 #include <cpuid.h>
 #include <immintrin.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include <cstdlib>
+#include <new>
 
 namespace neurozoo {
 namespace {
@@ -22,12 +27,230 @@ struct alignas(64) TileShapes {
   std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
 
-void Round(const float* from, std::uint16_t* to) {
-  const __m256bh rounded = _mm512_cvtneps_pbh(_mm512_loadu_ps(from));
-  __builtin_memcpy(to, &rounded, sizeof(rounded));
+// ---- products of float32 matrices, rounded on the way: A tiles have 16 rows of 32 numbers, B tiles 32 rows of 16
+// numbers, two rows interleaved, and sums 16 x 16.
+
+constexpr std::int64_t kDepth = 32;  // numbers that an instruction adds up
+
+std::int64_t InTiles(std::int64_t count, std::int64_t tile) { return (count + tile - 1) / tile * tile; }
+std::int64_t Least(std::int64_t left, std::int64_t right) { return left < right ? left : right; }
+__mmask16 FirstOf(std::int64_t count) { return count < 16 ? (1u << count) - 1 : 0xFFFF; }
+__m512 LoadIf(bool is_there, const float* from) { return _mm512_maskz_loadu_ps(is_there ? 0xFFFF : 0, from); }
+
+// Rounds `count` numbers.
+void RoundRun(const float* from, std::int64_t count, std::uint16_t* to) {
+  std::int64_t i = 0;
+  for (; i + 32 <= count; i += 32) {
+    const __m512bh rounded = _mm512_cvtne2ps_pbh(_mm512_loadu_ps(from + i + 16), _mm512_loadu_ps(from + i));
+    __builtin_memcpy(to + i, &rounded, sizeof(rounded));
+  }
+  for (; i < count; i += 16) {
+    const __mmask16 mask = FirstOf(count - i);
+    const __m256bh rounded = _mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, from + i));
+    _mm256_mask_storeu_epi16(to + i, mask, (__m256i)rounded);
+  }
+}
+
+// Rounds two rows of 16 numbers and interleaves them.
+void RoundPair(__m512 first, __m512 second, std::uint16_t* to) {
+  alignas(64) static constexpr std::uint16_t kOrder[32] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
+                                                           21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
+                                                           11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+  const __m512i rounded = (__m512i)_mm512_cvtne2ps_pbh(second, first);
+  _mm512_storeu_si512(to, _mm512_permutexvar_epi16(_mm512_load_si512(kOrder), rounded));
+}
+
+// Transposes 16 x 16 numbers.
+void Transpose(__m512 rows[16]) {
+  __m512 other[16];
+  for (int i = 0; i < 16; i += 2) {
+    other[i] = _mm512_unpacklo_ps(rows[i], rows[i + 1]);
+    other[i + 1] = _mm512_unpackhi_ps(rows[i], rows[i + 1]);
+  }
+  for (int i = 0; i < 16; i += 4) {
+    for (int j = 0; j < 2; ++j) {
+      const __m512d low = (__m512d)other[i + j], high = (__m512d)other[i + j + 2];
+      rows[i + 2 * j] = (__m512)_mm512_unpacklo_pd(low, high);
+      rows[i + 2 * j + 1] = (__m512)_mm512_unpackhi_pd(low, high);
+    }
+  }
+  for (int i = 0; i < 4; ++i) {
+    const __m512 a = rows[i], b = rows[i + 4], c = rows[i + 8], d = rows[i + 12];
+    const __m512 ab = _mm512_shuffle_f32x4(a, b, 0x88), cd = _mm512_shuffle_f32x4(c, d, 0x88);
+    const __m512 ab_odd = _mm512_shuffle_f32x4(a, b, 0xDD), cd_odd = _mm512_shuffle_f32x4(c, d, 0xDD);
+    other[i] = _mm512_shuffle_f32x4(ab, cd, 0x88);
+    other[i + 4] = _mm512_shuffle_f32x4(ab_odd, cd_odd, 0x88);
+    other[i + 8] = _mm512_shuffle_f32x4(ab, cd, 0xDD);
+    other[i + 12] = _mm512_shuffle_f32x4(ab_odd, cd_odd, 0xDD);
+  }
+  __builtin_memcpy(rows, other, sizeof(other));
+}
+
+// Multiplies two blocks of 16 rows of A, or one, with two panels of B, or one. The sums lie in `sums`: 32 rows of 32.
+template <bool kTwoRows, bool kTwoPanels>
+void MultiplyTiles(const std::uint16_t* a, std::int64_t a_stride, const std::uint16_t* b, std::int64_t panel_stride,
+                   std::int64_t depth, float* sums) {
+  _tile_zero(0);
+  if constexpr (kTwoPanels) _tile_zero(1);
+  if constexpr (kTwoRows) _tile_zero(2);
+  if constexpr (kTwoRows && kTwoPanels) _tile_zero(3);
+  for (std::int64_t k = 0; k < depth; k += kDepth, b += kTile) {
+    _tile_loadd(4, a + k, a_stride * 2);
+    _tile_loadd(6, b, 64);
+    _tile_dpbf16ps(0, 4, 6);
+    if constexpr (kTwoPanels) {
+      _tile_loadd(7, b + panel_stride, 64);
+      _tile_dpbf16ps(1, 4, 7);
+    }
+    if constexpr (kTwoRows) {
+      _tile_loadd(5, a + 16 * a_stride + k, a_stride * 2);
+      _tile_dpbf16ps(2, 5, 6);
+      if constexpr (kTwoPanels) _tile_dpbf16ps(3, 5, 7);
+    }
+  }
+  _tile_stored(0, sums, 128);
+  if constexpr (kTwoPanels) _tile_stored(1, sums + 16, 128);
+  if constexpr (kTwoRows) _tile_stored(2, sums + 512, 128);
+  if constexpr (kTwoRows && kTwoPanels) _tile_stored(3, sums + 528, 128);
+}
+
+void Multiply(const std::uint16_t* a, std::int64_t a_stride, bool has_two_rows, const std::uint16_t* b,
+              std::int64_t panel_stride, bool has_two_panels, std::int64_t depth, float* sums) {
+  if (has_two_rows) {
+    has_two_panels ? MultiplyTiles<true, true>(a, a_stride, b, panel_stride, depth, sums)
+                   : MultiplyTiles<true, false>(a, a_stride, b, panel_stride, depth, sums);
+  } else {
+    has_two_panels ? MultiplyTiles<false, true>(a, a_stride, b, panel_stride, depth, sums)
+                   : MultiplyTiles<false, false>(a, a_stride, b, panel_stride, depth, sums);
+  }
+}
+
+// Room for tiles. It stays with its thread.
+class Room {
+ public:
+  ~Room() { std::free(numbers_); }
+  std::uint16_t* Get(std::int64_t count) {
+    if (count > size_) {
+      std::free(numbers_);
+      numbers_ = static_cast<std::uint16_t*>(std::aligned_alloc(64, InTiles(count, 32) * sizeof(std::uint16_t)));
+      size_ = numbers_ == nullptr ? 0 : count;
+      if (numbers_ == nullptr) throw std::bad_alloc();
+    }
+    return numbers_;
+  }
+
+ private:
+  std::uint16_t* numbers_ = nullptr;
+  std::int64_t size_ = 0;
+};
+
+thread_local Room left_tiles, right_tiles;
+
+void RoundPanels(const Panels& panels, std::int64_t inputs, std::uint16_t* to) {
+  for (std::int64_t panel = 0; panel < panels.count; ++panel) {
+    const float* weights = panels.first + panel * panels.stride;
+    for (std::int64_t k = 0; k < InTiles(inputs, kDepth); k += 2, weights += 32, to += 32) {
+      RoundPair(LoadIf(k < inputs, weights), LoadIf(k + 1 < inputs, weights + 16), to);
+    }
+  }
+}
+
+void MultiplyRows(const float* const* in, std::int64_t rows, const Rows& shape, const Panels& panels, const float* bias,
+                  Then then, float* const* out) {
+  const std::int64_t inputs = shape.runs * shape.run_length, depth = InTiles(inputs, kDepth);
+  const std::int64_t a_stride = depth + kDepth;  // with powers of 2, all rows would fall into one set of the cache
+  std::uint16_t* const a = left_tiles.Get(InTiles(rows, 16) * a_stride);
+  std::uint16_t* const room = panels.rounded == nullptr ? right_tiles.Get(2 * depth * kPanel) : nullptr;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    std::uint16_t* to = a + i * a_stride;
+    for (std::int64_t run = 0; run < shape.runs; ++run, to += shape.run_length) {
+      RoundRun(in[i] + run * shape.run_stride, shape.run_length, to);
+    }
+    for (std::int64_t k = inputs; k < depth; ++k) *to++ = 0;
+  }
+  const TileShapes shapes;
+  _tile_loadconfig(&shapes);
+  alignas(64) float sums[32 * 32];
+  for (std::int64_t panel = 0; panel < panels.count; panel += 2) {
+    const std::int64_t end = Least(panel + 2, panels.count);
+    const std::uint16_t* b = room;
+    if (room != nullptr) {
+      RoundPanels({panels.first + panel * panels.stride, panels.stride, end - panel}, inputs, room);
+    } else {
+      b = panels.rounded + panel * depth * kPanel;
+    }
+    for (std::int64_t row = 0; row < rows; row += 32) {
+      Multiply(a + row * a_stride, a_stride, rows - row > 16, b, depth * kPanel, end - panel > 1, depth, sums);
+      for (std::int64_t p = panel; p < end; ++p) {
+        const __m512 start = LoadIf(bias != nullptr, bias + p * kPanel);
+        for (std::int64_t i = 0; i < Least(32, rows - row); ++i) {
+          float* to = out[row + i] + p * kPanel;
+          __m512 sum = _mm512_add_ps(_mm512_load_ps(sums + i * 32 + (p - panel) * kPanel), start);
+          if (then == Then::kAdd) sum = _mm512_add_ps(sum, _mm512_loadu_ps(to));
+          if (then == Then::kStoreRelu) sum = _mm512_max_ps(sum, _mm512_setzero_ps());
+          _mm512_storeu_ps(to, sum);
+        }
+      }
+    }
+  }
+  _tile_release();
+}
+
+void AddColumns(const Columns& in, std::int64_t rows, const float* deltas, std::int64_t delta_stride,
+                std::int64_t panels, float* out, std::int64_t out_stride) {
+  const std::int64_t count = in.outer * in.inner, depth = InTiles(count, kDepth), a_stride = depth + kDepth;
+  std::uint16_t* const a = left_tiles.Get(32 * a_stride);
+  std::uint16_t* const b = right_tiles.Get(panels * depth * kPanel);
+  for (std::int64_t panel = 0; panel < panels; ++panel) {
+    const float* from = deltas + panel * kPanel;
+    std::uint16_t* to = b + panel * depth * kPanel;
+    for (std::int64_t t = 0; t < depth; t += 2, from += 2 * delta_stride, to += 32) {
+      RoundPair(LoadIf(t < count, from), LoadIf(t + 1 < count, from + delta_stride), to);
+    }
+  }
+  const TileShapes shapes;
+  _tile_loadconfig(&shapes);
+  alignas(64) float sums[32 * 32];
+  for (std::int64_t row = 0; row < rows; row += 32) {
+    for (std::int64_t block = row; block < Least(row + 32, rows); block += 16) {
+      const __mmask16 mask = FirstOf(rows - block);
+      const float *line = in.first + block, *values = line;
+      std::int64_t inner = 0;
+      for (std::int64_t first = 0; first < depth; first += 16) {
+        __m512 square[16];
+        for (std::int64_t t = first; t < first + 16; ++t) {
+          square[t - first] = _mm512_maskz_loadu_ps(t < count ? mask : 0, values);
+          values += in.inner_stride;
+          if (++inner == in.inner) inner = 0, values = line += in.outer_stride;
+        }
+        Transpose(square);
+        for (std::int64_t i = 0; i < 16; ++i) {
+          const __m256bh rounded = _mm512_cvtneps_pbh(square[i]);
+          __builtin_memcpy(a + (block - row + i) * a_stride + first, &rounded, sizeof(rounded));
+        }
+      }
+    }
+    for (std::int64_t panel = 0; panel < panels; panel += 2) {
+      Multiply(a, a_stride, rows - row > 16, b + panel * depth * kPanel, depth * kPanel, panels - panel > 1, depth,
+               sums);
+      for (std::int64_t p = panel; p < Least(panel + 2, panels); ++p) {
+        float* to = out + p * out_stride + row * kPanel;
+        for (std::int64_t i = 0; i < Least(32, rows - row); ++i, to += kPanel) {
+          const __m512 sum = _mm512_load_ps(sums + i * 32 + (p - panel) * kPanel);
+          _mm512_storeu_ps(to, _mm512_add_ps(_mm512_loadu_ps(to), sum));
+        }
+      }
+    }
+  }
+  _tile_release();
 }
 
 }  // namespace
+
+const Products& ProductsBfloat16() {
+  static constexpr Products kProducts{kMostRows, RoundPanels, MultiplyRows, AddColumns};
+  return kProducts;
+}
 
 bool Bfloat16Convolution::IsAvailable() {
   static const bool is_available = [] {
@@ -40,19 +263,10 @@ bool Bfloat16Convolution::IsAvailable() {
   return is_available;
 }
 
-void Bfloat16Convolution::ConvertWeights(const float* weights, std::uint16_t* converted) const {
-  for (std::int64_t pair = 0; pair < panels * 9 * channels / 2; ++pair, weights += 32, converted += 32) {
-    std::uint16_t rounded[2][16];
-    Round(weights, rounded[0]);
-    Round(weights + 16, rounded[1]);
-    for (int i = 0; i < 16; ++i) converted[2 * i] = rounded[0][i], converted[2 * i + 1] = rounded[1][i];
-  }
-}
-
 void Bfloat16Convolution::Forward(const float* image, const std::uint16_t* weights, std::uint16_t* rounded,
                                   float* outputs, std::int64_t row_stride, std::int64_t pixel_stride) const {
   const std::int64_t row = (width + 2) * channels, panel_stride = 9 * channels * 16;
-  for (std::int64_t i = 0; i < image_size(); i += 16) Round(image + i, rounded + i);
+  RoundRun(image, image_size(), rounded);
   const TileShapes shapes;
   _tile_loadconfig(&shapes);
   for (std::int64_t panel = 0; panel < panels; panel += 2) {
@@ -93,8 +307,9 @@ void Bfloat16Convolution::Forward(const float* image, const std::uint16_t* weigh
 
 namespace neurozoo {
 
+const Products& ProductsBfloat16() { return WidestProducts(); }
+
 bool Bfloat16Convolution::IsAvailable() { return false; }
-void Bfloat16Convolution::ConvertWeights(const float*, std::uint16_t*) const {}
 void Bfloat16Convolution::Forward(const float*, const std::uint16_t*, std::uint16_t*, float*, std::int64_t,
                                   std::int64_t) const {}
 

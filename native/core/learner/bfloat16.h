@@ -20,14 +20,11 @@ struct Bfloat16Convolution {
   // Whether whole tiles make up the layer.
   bool Fits() const { return height % 2 == 0 && width % 16 == 0 && channels % 32 == 0 && panels % 2 == 0; }
 
-  std::int64_t num_weights() const { return 9 * channels * panels * 16; }
   std::int64_t image_size() const { return (height + 2) * (width + 2) * channels; }
 
-  // Rounds weights, (panel, pixel, channel, 16), and orders them for the units.
-  void ConvertWeights(const float* weights, std::uint16_t* converted) const;
-
-  // Computes the outputs of an image with a border, whose rows follow each other; those of `outputs` lie `row_stride`
-  // and `pixel_stride` apart. `rounded` has room for the image.
+  // Computes the outputs of an image with a border, whose rows follow each other, from what `round` of
+  // `ProductsBfloat16` makes of weights, (panel, pixel, channel, 16). Outputs lie `row_stride` and `pixel_stride`
+  // apart; `rounded` has room for the image.
   void Forward(const float* image, const std::uint16_t* weights, std::uint16_t* rounded, float* outputs,
                std::int64_t row_stride, std::int64_t pixel_stride) const;
 };

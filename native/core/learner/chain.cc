@@ -9,9 +9,8 @@
 namespace neurozoo {
 namespace {
 
-constexpr std::int64_t kMostRows = 12;      // of any products
-constexpr std::int64_t kRowsOfPart = 64;    // inputs of a dense layer whose gradients a thread computes at a time
-constexpr std::int64_t kPanelsOfPart = 2;   // panels of a dense layer that a thread multiplies at a time
+constexpr std::int64_t kRowsOfPart = 192;   // inputs of a dense layer whose gradients a thread computes at a time
+constexpr std::int64_t kPanelsOfPart = 8;   // panels of a dense layer that a thread multiplies at a time
 constexpr std::int64_t kBlocks = 32;        // of samples, at most, which threads compute side by side
 constexpr std::int64_t kShards = 16;        // of samples, at most, whose gradients of convolutions are added up
 constexpr std::int64_t kSumsOfPart = 2048;  // which a thread adds up at a time
@@ -120,6 +119,19 @@ void Interleave(const std::uint8_t* planes, std::int64_t plane_stride, std::int6
   }
 }
 
+// Returns the rows of the next tile, so that all tiles have about the same.
+std::int64_t TileRows(const Products& products, std::int64_t left) {
+  const std::int64_t tiles = (left + products.most_rows - 1) / products.most_rows;
+  return (left + tiles - 1) / tiles;
+}
+
+// Rounds panels that many products share, if products round.
+void RoundPanels(const Products& products, const Panels& panels, std::int64_t inputs, Halves* rounded) {
+  if (products.round == nullptr) return;
+  rounded->resize(panels.count * RoundedSize(inputs));
+  products.round(panels, inputs, rounded->data());
+}
+
 }  // namespace
 
 void ForAll(WorkerThreads* threads, std::int64_t count, const std::function<void(std::int64_t)>& function) {
@@ -136,7 +148,7 @@ Samples::Samples(const Chain& chain, std::int64_t most, bool has_deltas) {
     const std::int64_t kept = has_deltas ? most : 0, normalised = layer.is_normalised ? kept : 0;
     const std::int64_t in_batch = layer.momentum > 0 ? kept : 0;
     images.emplace_back(places.back() * layer.image_size());
-    rounded.emplace_back(!has_deltas && chain.IsRounded(rounded.size()) ? layer.inputs * layer.columns() : 0);
+    rounded.emplace_back();
     points.emplace_back(layer.is_winograd ? kPoints * DistanceOfPoints(layer.channels, layer.columns()) : 0);
     deltas.emplace_back(kept * layer.out_size());
     this->normalised.emplace_back((normalised + in_batch) * layer.out_size());
@@ -147,11 +159,8 @@ Samples::Samples(const Chain& chain, std::int64_t most, bool has_deltas) {
   outputs.resize(most * chain.layers().back().columns());
 }
 
-Chain::Chain(const std::vector<LayerShape>& layers, float white, const Products& products, bool has_bfloat16)
-    : products_(products), has_bfloat16_(has_bfloat16), factor_(1 / white) {
-  if (has_bfloat16 && !Bfloat16Convolution::IsAvailable()) {
-    throw std::invalid_argument("bfloat16 needs a processor with AMX, which this one is not. Set dtype to float32.");
-  }
+Chain::Chain(const std::vector<LayerShape>& layers, float white, const Products& products)
+    : products_(products), factor_(1 / white) {
   if (layers.empty() || !layers.back().is_dense) throw std::invalid_argument("A chain should end with a dense layer.");
   for (const LayerShape& shape : layers) {
     if (!layers_.empty()) {
@@ -278,15 +287,9 @@ float* Chain::Output(std::int64_t number, const Pass& pass, std::int64_t sample,
   return pass.samples->outputs.data() + sample * layers_[number].columns();
 }
 
-// Returns the rows of the next tile, so that all tiles have about the same.
-std::int64_t Chain::TileRows(std::int64_t left) const {
-  const std::int64_t tiles = (left + products_.most_rows - 1) / products_.most_rows;
-  return (left + tiles - 1) / tiles;
-}
-
-Winograd Chain::WinogradOf(std::int64_t number) const {
+Winograd Chain::WinogradOf(std::int64_t number, const Pass& pass) const {
   const ChainLayer& layer = layers_[number];
-  return {products_, layer.out_height / 2, layer.out_width / 2, layer.channels, layer.panels};
+  return {ProductsOf(number, pass), layer.out_height / 2, layer.out_width / 2, layer.channels, layer.panels};
 }
 
 Bfloat16Convolution Chain::Bfloat16Of(std::int64_t number) const {
@@ -314,25 +317,29 @@ void Chain::ForwardConvolution(std::int64_t number, const Pass& pass, std::int64
   const float* patches[kMostRows];
   float* targets[kMostRows];
   std::int64_t x = 0, y = 0;
-  if (const Halves& rounded = pass.samples->rounded[number]; !rounded.empty()) {
+  const Products& products = ProductsOf(number, pass);
+  const Halves& rounded = pass.samples->rounded[number];
+  Panels panels = layer.WeightPanels(pass.parameters, 0, layer.panels);
+  panels.rounded = rounded.empty() ? nullptr : rounded.data();
+  if (IsDirect(number, pass)) {
     thread_local Halves seen;
     seen.resize(layer.image_size());
     Bfloat16Of(number).Forward(image, rounded.data(), seen.data(), Output(number, pass, sample, 0),
                                layers_[number + 1].width * stride, stride);
   } else if (layer.is_winograd) {
-    WinogradOf(number).Forward(ImagePixels(number, Image(number, *pass.samples, sample)),
-                               pass.samples->points[number].data(),
-                               ImagePixels(number + 1, Output(number, pass, sample, 0)));
+    WinogradOf(number, pass)
+        .Forward(ImagePixels(number, Image(number, *pass.samples, sample)), pass.samples->points[number].data(),
+                 ImagePixels(number + 1, Output(number, pass, sample, 0)));
   }
   for (std::int64_t first = 0, rows = 0; first < layer.positions() && !layer.is_winograd; first += rows) {
-    rows = TileRows(layer.positions() - first);
+    rows = TileRows(products, layer.positions() - first);
     for (std::int64_t i = 0; i < rows; ++i) {
       patches[i] = image + layer.patch_starts[first + i];
       targets[i] = Output(number, pass, sample, y) + x * stride;
       if (++x == layer.out_width) x = 0, ++y;
     }
-    products_.rows(patches, rows, layer.patch(), layer.WeightPanels(pass.parameters, 0, layer.panels),
-                   layer.has_bias ? pass.parameters + layer.biases : nullptr, layer.then(), targets);
+    products.rows(patches, rows, layer.patch(), panels, layer.has_bias ? pass.parameters + layer.biases : nullptr,
+                  layer.then(), targets);
   }
   if (layer.is_normalised) Normalise(number, pass, sample);
   if (layer.leak == 0 || layer.momentum > 0) return;
@@ -345,17 +352,18 @@ void Chain::ForwardConvolution(std::int64_t number, const Pass& pass, std::int64
 
 void Chain::MultiplyDense(std::int64_t number, const Pass& pass, std::int64_t first_panel, std::int64_t panels) const {
   const ChainLayer& layer = layers_[number];
+  const Products& products = ProductsOf(number, pass);
   const float* inputs[kMostRows];
   float* targets[kMostRows];
   for (std::int64_t first = 0, rows = 0; first < pass.samples->count; first += rows) {
-    rows = TileRows(pass.samples->count - first);
+    rows = TileRows(products, pass.samples->count - first);
     for (std::int64_t i = 0; i < rows; ++i) {
       inputs[i] = pass.samples->images[number].data() + (first + i) * layer.inputs;
       targets[i] = Output(number, pass, first + i, 0) + first_panel * kPanel;
     }
-    products_.rows(inputs, rows, layer.patch(), layer.WeightPanels(pass.parameters, first_panel, panels),
-                   layer.has_bias ? pass.parameters + layer.biases + first_panel * kPanel : nullptr, layer.then(),
-                   targets);
+    products.rows(inputs, rows, layer.patch(), layer.WeightPanels(pass.parameters, first_panel, panels),
+                  layer.has_bias ? pass.parameters + layer.biases + first_panel * kPanel : nullptr, layer.then(),
+                  targets);
   }
 }
 
@@ -481,11 +489,12 @@ void Chain::Forward(const std::vector<Pass>& passes, WorkerThreads* threads) con
   ForAll(threads, num_convolutions_ * num_passes, [&](std::int64_t i) {
     const std::int64_t number = i / num_passes;
     const Pass& pass = passes[i % num_passes];
-    if (!layers_[number].is_winograd) return;
-    const float* weights = pass.parameters + layers_[number].weights;
-    Halves& rounded = pass.samples->rounded[number];
-    if (!rounded.empty()) return Bfloat16Of(number).ConvertWeights(weights, rounded.data());
-    WinogradOf(number).TransformWeights(weights, pass.samples->points[number].data());
+    const ChainLayer& layer = layers_[number];
+    if (!layer.is_winograd || IsDirect(number, pass)) {
+      return RoundPanels(ProductsOf(number, pass), layer.WeightPanels(pass.parameters, 0, layer.panels), layer.inputs,
+                         &pass.samples->rounded[number]);
+    }
+    WinogradOf(number, pass).TransformWeights(pass.parameters + layer.weights, pass.samples->points[number].data());
   });
   const bool is_training = !passes.front().samples->deltas.back().empty();
   for (std::int64_t begin = 0, is_left = 1; is_left;) {
@@ -529,22 +538,26 @@ void Chain::CopyResults(const Samples& samples, float* results) const {
 
 // ---- backward
 
-Floats Chain::Transposed(std::int64_t number, const Pass& pass) const {
+Transposed Chain::TransposeWeights(std::int64_t number, const Pass& pass) const {
   const ChainLayer& layer = layers_[number];
   const Floats& points = pass.samples->points[number];
-  Floats transposed(std::max<std::int64_t>(layer.inputs * layer.columns(), points.size()));
+  Transposed all;
+  all.weights.resize(std::max<std::int64_t>(layer.inputs * layer.columns(), points.size()));
+  float* transposed = all.weights.data();
   if (layer.is_winograd) {
-    WinogradOf(number).TransposeWeights(points.data(), transposed.data());
-    return transposed;
+    WinogradOf(number, pass).TransposeWeights(points.data(), transposed);
+    return all;
   }
   for (std::int64_t out = 0; out < layer.columns(); ++out) {
     const float* panel = pass.parameters + layer.weights + out / kPanel * layer.inputs * kPanel + out % kPanel;
     for (std::int64_t first = 0; first < layer.inputs; first += kPanel) {
-      float* to = transposed.data() + first * layer.columns() + out * kPanel;
+      float* to = transposed + first * layer.columns() + out * kPanel;
       for (std::int64_t j = 0; j < kPanel; ++j) to[j] = panel[(first + j) * kPanel];
     }
   }
-  return transposed;
+  RoundPanels(ProductsOf(number, pass), {transposed, layer.columns() * kPanel, layer.inputs / kPanel}, layer.columns(),
+              &all.rounded);
+  return all;
 }
 
 void Chain::BackwardDense(std::int64_t number, const Pass& pass, const float* transposed_deltas, std::int64_t first,
@@ -553,29 +566,30 @@ void Chain::BackwardDense(std::int64_t number, const Pass& pass, const float* tr
   const std::int64_t samples = pass.samples->count;
   const float* image = pass.samples->images[number].data();
   const float* deltas = pass.samples->deltas[number].data();
+  const Products& products = ProductsOf(number, pass);
   if (number > 0) {
     const ChainLayer& before = layers_[number - 1];
     float* below = pass.samples->deltas[number - 1].data();
     const float slope = before.slope();
     const std::int64_t padded = RoundedUp(samples);
-    Floats products(kMostRows * padded);
+    Floats gradients(kMostRows * padded);
     const Rows shape{layer.panels, kPanel, layer.inputs * kPanel};
     const Panels panels{transposed_deltas, layer.columns() * kPanel, padded / kPanel};
     const float* weights[kMostRows];
     float* targets[kMostRows];
     const std::int64_t end = std::min(first + count, before.out_size());  // then come given inputs
     for (std::int64_t row = first, rows = 0; row < end; row += rows) {
-      rows = TileRows(end - row);
+      rows = TileRows(products, end - row);
       for (std::int64_t i = 0; i < rows; ++i) {
         weights[i] = pass.parameters + layer.weights + (row + i) * kPanel;
-        targets[i] = products.data() + i * padded;
+        targets[i] = gradients.data() + i * padded;
       }
-      products_.rows(weights, rows, shape, panels, nullptr, Then::kStore, targets);
+      products.rows(weights, rows, shape, panels, nullptr, Then::kStore, targets);
       for (std::int64_t sample = 0; sample < samples; ++sample) {
         const float* seen = image + sample * layer.inputs + row;
         float* to = below + sample * before.out_size() + row;
         for (std::int64_t i = 0; i < rows; ++i) {
-          to[i] = products[i * padded + sample] * (seen[i] > 0.0f ? 1.0f : slope);
+          to[i] = gradients[i * padded + sample] * (seen[i] > 0.0f ? 1.0f : slope);
         }
       }
     }
@@ -583,8 +597,8 @@ void Chain::BackwardDense(std::int64_t number, const Pass& pass, const float* tr
   for (std::int64_t panel = 0; panel < layer.panels; ++panel) {
     std::fill_n(gradient + layer.weights + (panel * layer.inputs + first) * kPanel, count * kPanel, 0.0f);
   }
-  products_.columns({image + first, 1, 0, samples, layer.inputs}, count, deltas, layer.columns(), layer.panels,
-                    gradient + layer.weights + first * kPanel, layer.inputs * kPanel);
+  products.columns({image + first, 1, 0, samples, layer.inputs}, count, deltas, layer.columns(), layer.panels,
+                   gradient + layer.weights + first * kPanel, layer.inputs * kPanel);
 }
 
 // Turns the gradient after the normalisation of a sample into that before it.
@@ -601,8 +615,10 @@ void Chain::BackwardNormalise(std::int64_t number, const Pass& pass, std::int64_
   const double count = layer.positions() * layer.out_channels;
   const float mean = sums.total() / count, slope = products.total() / count;
   const float inverse = pass.samples->inverse_deviations[number][sample];
-  for (std::int64_t i = 0; i < size; ++i) {
-    deltas[i] = i % layer.columns() < layer.out_channels ? inverse * (deltas[i] - mean - normalised[i] * slope) : 0.0f;
+  for (std::int64_t i = 0; i < size; ++i) deltas[i] = inverse * (deltas[i] - mean - normalised[i] * slope);
+  if (layer.columns() == layer.out_channels) return;
+  for (std::int64_t i = layer.columns(); i <= size; i += layer.columns()) {
+    std::fill(deltas + i - layer.columns() + layer.out_channels, deltas + i, 0.0f);
   }
 }
 
@@ -627,7 +643,7 @@ void Chain::BackwardNormaliseBatch(std::int64_t number, const Pass& pass, std::i
 }
 
 // Adds the gradients of a convolution of a sample.
-void Chain::BackwardConvolution(std::int64_t number, const Pass& pass, const std::vector<Floats>& transposed,
+void Chain::BackwardConvolution(std::int64_t number, const Pass& pass, const std::vector<Transposed>& transposed,
                                 std::int64_t sample, float* gradient) const {
   const ChainLayer& layer = layers_[number];
   const std::int64_t size = layer.out_size();
@@ -650,8 +666,9 @@ void Chain::AddPatches(std::int64_t number, const Pass& pass, std::int64_t sampl
   const std::int64_t length = layer.kernel * layer.channels, row = layer.width * layer.channels;
   const float* image = pass.samples->images[number].data() + sample * layer.image_size();
   const float* deltas = pass.samples->deltas[number].data() + sample * layer.out_size();
+  const Products& products = ProductsOf(number, pass);
   for (std::int64_t run = 0; run < layer.kernel; ++run) {
-    products_.columns(
+    products.columns(
         {image + run * row, layer.out_height, layer.stride * row, layer.out_width, layer.stride * layer.channels},
         length, deltas, layer.columns(), layer.panels, gradient + layer.weights + run * length * kPanel,
         layer.inputs * kPanel);
@@ -660,31 +677,36 @@ void Chain::AddPatches(std::int64_t number, const Pass& pass, std::int64_t sampl
 
 // Computes the deltas of the layer before a convolution, pixel of the patches by pixel, so that each order is fixed.
 // With Winograd, adds the gradient of the weights, too.
-void Chain::BackwardImage(std::int64_t number, const Pass& pass, const Floats& transposed, std::int64_t sample,
+void Chain::BackwardImage(std::int64_t number, const Pass& pass, const Transposed& transposed, std::int64_t sample,
                           float* gradient) const {
   const ChainLayer& layer = layers_[number];
   const ChainLayer& before = layers_[number - 1];
+  const Products& products = ProductsOf(number, pass);
   thread_local Floats below;
   below.assign(layer.image_size(), 0.0f);
   float* delta = pass.samples->deltas[number].data() + sample * layer.out_size();
   const float* deltas[kMostRows];
   float* targets[kMostRows];
   if (layer.is_winograd) {
-    WinogradOf(number).Backward(ImagePixels(number, Image(number, *pass.samples, sample)),
-                                {delta, layer.out_width * layer.columns(), layer.columns()}, transposed.data(),
-                                ImagePixels(number, below.data()), gradient + layer.weights);
+    WinogradOf(number, pass)
+        .Backward(ImagePixels(number, Image(number, *pass.samples, sample)),
+                  {delta, layer.out_width * layer.columns(), layer.columns()}, transposed.weights.data(),
+                  ImagePixels(number, below.data()), gradient + layer.weights);
   }
   for (std::int64_t pixel = 0; pixel < (layer.is_winograd ? 0 : layer.kernel * layer.kernel); ++pixel) {
     const std::int64_t shift = (pixel / layer.kernel * layer.width + pixel % layer.kernel) * layer.channels;
-    const Panels panels{transposed.data() + pixel * layer.channels * layer.columns(), layer.columns() * kPanel,
-                        layer.channels / kPanel};
+    Panels panels{transposed.weights.data() + pixel * layer.channels * layer.columns(), layer.columns() * kPanel,
+                  layer.channels / kPanel};
+    if (!transposed.rounded.empty()) {
+      panels.rounded = transposed.rounded.data() + pixel * panels.count * RoundedSize(layer.columns());
+    }
     for (std::int64_t first = 0, rows = 0; first < layer.positions(); first += rows) {
-      rows = TileRows(layer.positions() - first);
+      rows = TileRows(products, layer.positions() - first);
       for (std::int64_t i = 0; i < rows; ++i) {
         deltas[i] = delta + (first + i) * layer.columns();
         targets[i] = below.data() + shift + layer.patch_starts[first + i];
       }
-      products_.rows(deltas, rows, {1, layer.columns(), 0}, panels, nullptr, Then::kAdd, targets);
+      products.rows(deltas, rows, {1, layer.columns(), 0}, panels, nullptr, Then::kAdd, targets);
     }
   }
   const float* image = pass.samples->images[number].data() + sample * layer.image_size();
@@ -749,8 +771,8 @@ void Chain::Backward(const Pass& pass, WorkerThreads* threads, float* gradient) 
     });
   }
   if (num_convolutions_ == 0) return;
-  std::vector<Floats> transposed(num_convolutions_);
-  ForAll(threads, num_convolutions_ - 1, [&](std::int64_t i) { transposed[i + 1] = Transposed(i + 1, pass); });
+  std::vector<Transposed> transposed(num_convolutions_);
+  ForAll(threads, num_convolutions_ - 1, [&](std::int64_t i) { transposed[i + 1] = TransposeWeights(i + 1, pass); });
   const std::int64_t num_shards = std::min(kShards, samples), size = layers_[num_convolutions_ - 1].end;
   Floats& sums = pass.samples->sums;
   sums.assign(num_shards * size, 0.0f);

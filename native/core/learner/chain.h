@@ -85,9 +85,15 @@ class Samples {
   std::vector<Floats> statistics;  // of batches: means and variances of channels; then the means of two gradients
   std::vector<double> channel_sums;
   std::vector<Floats> points;   // of weights, for Winograd
-  std::vector<Halves> rounded;  // weights, if they are not learned and bfloat16 will do
+  std::vector<Halves> rounded;  // weights of convolutions
   Floats outputs;
   Floats sums;  // gradients of shards
+};
+
+// Weights of a convolution for the way back, (pixel, panel of inputs, output, 16), or its points; and rounded.
+struct Transposed {
+  Floats weights;
+  Halves rounded;
 };
 
 // A forward pass: whose weights see which states.
@@ -95,6 +101,7 @@ struct Pass {
   const float* parameters;
   Samples* samples;
   States states;
+  bool is_rounded;  // whether all layers but the last are computed in bfloat16
 };
 
 // The arrays of a layer, in the order of Keras: (kernel, kernel, in, out) or (in, out); (out,); twice (out,) or
@@ -110,15 +117,10 @@ enum class Part : std::int64_t { kWeights, kBiases, kGains, kOffsets, kMeans, kV
 // it.
 class Chain {
  public:
-  // With `has_bfloat16`, Winograd's convolutions are computed in bfloat16 where nothing is learned from them. Throws
-  // std::invalid_argument if the layers do not fit together, or the processor has no units for bfloat16.
-  Chain(const std::vector<LayerShape>& layers, float white, const Products& products, bool has_bfloat16);
+  // Throws std::invalid_argument if the layers do not fit together.
+  Chain(const std::vector<LayerShape>& layers, float white, const Products& products);
 
   const std::vector<ChainLayer>& layers() const { return layers_; }
-  // Whether a layer is computed in bfloat16 where nothing is learned from it.
-  bool IsRounded(std::int64_t layer) const {
-    return has_bfloat16_ && layers_[layer].is_winograd && Bfloat16Of(layer).Fits();
-  }
   // Whether what a layer sees is needed after the layer.
   bool IsKept(std::int64_t layer) const { return layer >= num_convolutions_ || layer == tiled_; }
   std::int64_t num_parameters() const { return layers_.back().end; }
@@ -146,7 +148,15 @@ class Chain {
   void Backward(const Pass& pass, WorkerThreads* threads, float* gradient) const;
 
  private:
-  std::int64_t TileRows(std::int64_t left) const;
+  const Products& ProductsOf(std::int64_t layer, const Pass& pass) const {
+    const bool is_last = layer + 1 == static_cast<std::int64_t>(layers_.size());
+    return pass.is_rounded && !is_last ? ProductsBfloat16() : products_;
+  }
+  // Whether a layer is computed in bfloat16 without Winograd.
+  bool IsDirect(std::int64_t layer, const Pass& pass) const {
+    const bool is_learned = !pass.samples->deltas.back().empty();
+    return pass.is_rounded && !is_learned && layers_[layer].is_winograd && Bfloat16Of(layer).Fits();
+  }
   void SetState(const Pass& pass, std::int64_t sample) const;
   void SetTiles(std::int64_t layer, const Pass& pass, std::int64_t sample) const;
   std::int64_t EndOfStage(std::int64_t layer, bool is_training) const;
@@ -159,13 +169,13 @@ class Chain {
   void BackwardNormaliseBatch(std::int64_t layer, const Pass& pass, std::int64_t sample) const;
   void BackwardDense(std::int64_t layer, const Pass& pass, const float* transposed_deltas, std::int64_t first,
                      std::int64_t count, float* gradient) const;
-  void BackwardConvolution(std::int64_t layer, const Pass& pass, const std::vector<Floats>& transposed,
+  void BackwardConvolution(std::int64_t layer, const Pass& pass, const std::vector<Transposed>& transposed,
                            std::int64_t sample, float* gradient) const;
   void AddPatches(std::int64_t layer, const Pass& pass, std::int64_t sample, float* gradient) const;
-  void BackwardImage(std::int64_t layer, const Pass& pass, const Floats& transposed, std::int64_t sample,
+  void BackwardImage(std::int64_t layer, const Pass& pass, const Transposed& transposed, std::int64_t sample,
                      float* gradient) const;
-  Floats Transposed(std::int64_t layer, const Pass& pass) const;
-  Winograd WinogradOf(std::int64_t layer) const;
+  Transposed TransposeWeights(std::int64_t layer, const Pass& pass) const;
+  Winograd WinogradOf(std::int64_t layer, const Pass& pass) const;
   Bfloat16Convolution Bfloat16Of(std::int64_t layer) const;
 
   Winograd::Pixels ImagePixels(std::int64_t layer, float* image) const;
@@ -175,7 +185,6 @@ class Chain {
 
   const Products& products_;
   std::vector<ChainLayer> layers_;
-  const bool has_bfloat16_;
   float factor_;  // from bytes to what is seen
   std::int64_t num_convolutions_ = 0;
   std::int64_t num_given_ = 0;

@@ -83,12 +83,17 @@ void ComputeHeadGradients(const Heads& heads, float* gradient) {
 
 Learner::Learner(const std::vector<LayerShape>& layers, float white, bool is_dueling,
                  const OptimizerSettings& optimizer, const Products& products, bool has_bfloat16, int num_threads)
-    : chain_(layers, white, products, has_bfloat16),
+    : chain_(layers, white, products),
       threads_(num_threads),
       is_dueling_(is_dueling),
+      has_bfloat16_(has_bfloat16),
       arrays_(kFirstSlot, Floats(is_dueling ? Heads(chain_).end : chain_.num_parameters())),
       optimizer_(optimizer, arrays_.front().size()),
-      gradient_(arrays_.front().size()) {}
+      gradient_(arrays_.front().size()) {
+  if (has_bfloat16 && !Bfloat16Convolution::IsAvailable()) {
+    throw std::invalid_argument("bfloat16 needs a processor with AMX, which this one is not. Set dtype to float32, or, of impala, engine to keras.");
+  }
+}
 
 Floats& Learner::ArrayOf(std::int64_t array) {
   return array < kFirstSlot ? arrays_.at(array) : optimizer_.slots.at(array - kFirstSlot);
@@ -115,22 +120,22 @@ void Learner::Copy(std::int64_t array, std::int64_t layer, Part part, bool is_im
   }
 }
 
-Pass Learner::PassOf(Array array, const States& states, bool has_deltas, Kept* kept) const {
+Pass Learner::PassOf(Array array, const States& states, bool is_rounded, bool has_deltas, Kept* kept) const {
   if (kept->most < states.count) {
     kept->samples = std::make_unique<Samples>(chain_, states.count, has_deltas);
     kept->most = states.count;
   }
-  return {arrays_.at(array).data(), kept->samples.get(), states};
+  return {arrays_.at(array).data(), kept->samples.get(), states, is_rounded && has_bfloat16_};
 }
 
-void Learner::Ask(Array array, const States& states, float* results) {
-  const Pass pass = PassOf(array, states, false, &asked_[array == kActing]);
+void Learner::Ask(Array array, const States& states, bool is_rounded, float* results) {
+  const Pass pass = PassOf(array, states, is_rounded, false, &asked_[array == kActing]);
   chain_.Forward({pass}, states.count > kFewStates ? &threads_ : nullptr);
   chain_.CopyResults(*pass.samples, results);
 }
 
 void Learner::Forward(const States& states, float* results) {
-  forward_ = PassOf(kOnline, states, true, &learned_);
+  forward_ = PassOf(kOnline, states, true, true, &learned_);
   chain_.Forward({forward_}, &threads_);
   chain_.MoveAverages(*forward_.samples, arrays_[kOnline].data());
   chain_.CopyResults(*forward_.samples, results);

@@ -21,7 +21,8 @@ class Learner {
  public:
   enum Array : std::int64_t { kOnline, kTarget, kActing, kFirstSlot };  // the slots of the optimizer follow
 
-  // Throws std::invalid_argument for layers that do not fit, and std::runtime_error if threads cannot be started.
+  // With `has_bfloat16`, it learns in bfloat16. Throws std::invalid_argument for layers that do not fit and for
+  // bfloat16 on a processor without units for it, and std::runtime_error if threads cannot be started.
   Learner(const std::vector<LayerShape>& layers, float white, bool is_dueling, const OptimizerSettings& optimizer,
           const Products& products, bool has_bfloat16, int num_threads);
   virtual ~Learner() = default;
@@ -41,8 +42,9 @@ class Learner {
   std::int64_t steps() const { return optimizer_.steps; }
   void set_steps(std::int64_t steps) { optimizer_.steps = steps; }
 
-  // Computes the results of states, (count, results), with the weights of an array.
-  void Ask(Array array, const States& states, float* results);
+  // Computes the results of states, (count, results), with the weights of an array; in bfloat16 if it `is_rounded` and
+  // learns so.
+  void Ask(Array array, const States& states, bool is_rounded, float* results);
 
   // The same with those that learn and the statistics of this batch, to learn from them with `Step`.
   void Forward(const States& states, float* results);
@@ -58,7 +60,7 @@ class Learner {
     std::int64_t most = 0;
     std::unique_ptr<Samples> samples;
   };
-  Pass PassOf(Array array, const States& states, bool has_deltas, Kept* kept) const;
+  Pass PassOf(Array array, const States& states, bool is_rounded, bool has_deltas, Kept* kept) const;
 
   // As `Step`, from the last deltas of the samples.
   double StepFrom(const Pass& pass, double learning_rate);
@@ -70,7 +72,7 @@ class Learner {
  private:
   Floats& ArrayOf(std::int64_t array);
 
-  const bool is_dueling_;
+  const bool is_dueling_, has_bfloat16_;
   std::vector<Floats> arrays_;  // of weights: the parameters of the chain and, if it is dueling, of the heads
   Optimizer optimizer_;
   Floats gradient_;

@@ -14,6 +14,7 @@ struct Panels {
   const float* first;
   std::int64_t stride;  // from one panel to the next
   std::int64_t count;
+  const std::uint16_t* rounded = nullptr;  // what `round` makes of them, if many products share it
 };
 
 // The left side of a product. Row i is `runs` times `run_length` values, which begin at `in[i]` and lie `run_stride`
@@ -29,12 +30,17 @@ struct Columns {
   std::int64_t outer, outer_stride, inner, inner_stride;
 };
 
+inline constexpr std::int64_t kMostRows = 96;  // of any products
+
 enum class Then { kStore, kStoreRelu, kAdd };
 
 // Matrix products of a few rows, for one kind of vectors. Each sum starts with its bias and adds one product after the
 // other, fused, so that its bits depend neither on the kind of vectors nor on how rows and panels are divided.
 struct Products {
-  std::int64_t most_rows;
+  std::int64_t most_rows;  // at most kMostRows
+
+  // Rounds panels of `inputs` rows, `RoundedSize` numbers each, if products do; otherwise null.
+  void (*round)(const Panels& panels, std::int64_t inputs, std::uint16_t* to);
 
   // Multiplies `rows` rows by panels: out[i][16 * p + j] = bias[16 * p + j] + row i * column j of panel p. `bias` may
   // be null. kAdd adds the product to what is there, row after row.
@@ -47,10 +53,16 @@ struct Products {
                   std::int64_t panels, float* out, std::int64_t out_stride);
 };
 
+constexpr std::int64_t RoundedSize(std::int64_t inputs) { return (inputs + 31) / 32 * 32 * kPanel; }
+
 // Those of the widest vectors that this processor has, of 256 and of 512 bits.
 const Products& WidestProducts();
 const Products& Products256();
 const Products& Products512();
+
+// Those that round what they multiply to bfloat16 and add up in float32, where `Bfloat16Convolution::IsAvailable`.
+// Their sums have another order, but the same for all divisions.
+const Products& ProductsBfloat16();
 
 }  // namespace neurozoo
 

@@ -10,7 +10,7 @@ constexpr int kTileRows = 6, kTilePanels = 1, kColumns[] = {6, 6};
 namespace neurozoo {
 
 const Products& Products256() {
-  static constexpr Products kProducts{kTileRows, MultiplyRows, AddColumns};
+  static constexpr Products kProducts{kTileRows, nullptr, MultiplyRows, AddColumns};
   return kProducts;
 }
 

@@ -10,7 +10,7 @@ constexpr int kTileRows = 12, kTilePanels = 2, kColumns[] = {16, 12};
 namespace neurozoo {
 
 const Products& Products512() {
-  static constexpr Products kProducts{kTileRows, MultiplyRows, AddColumns};
+  static constexpr Products kProducts{kTileRows, nullptr, MultiplyRows, AddColumns};
   return kProducts;
 }
 

@@ -15,9 +15,9 @@ void QLearner::Update(const Transitions& transitions, float* errors) {
   };
   const bool is_double = settings_.is_double && settings_.has_target;
   std::vector<Pass> passes = {
-      PassOf(kOnline, states(0), true, &learned_),
-      PassOf(settings_.has_target ? kTarget : kOnline, states(transitions.steps), false, &after_)};
-  if (is_double) passes.push_back(PassOf(kOnline, states(transitions.steps), false, &after_online_));
+      PassOf(kOnline, states(0), true, true, &learned_),
+      PassOf(settings_.has_target ? kTarget : kOnline, states(transitions.steps), true, false, &after_)};
+  if (is_double) passes.push_back(PassOf(kOnline, states(transitions.steps), true, false, &after_online_));
   chain_.Forward(passes, &threads_);
 
   const float bound =

@@ -8,7 +8,6 @@ namespace neurozoo {
 namespace {
 
 constexpr std::int64_t kTilesOfBlock = 64;  // whose points are computed together, so that they stay in the cache
-constexpr std::int64_t kMostRows = 12;      // of any products
 
 template <int kOut, int kIn>
 struct Matrix {

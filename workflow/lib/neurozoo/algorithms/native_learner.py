@@ -42,7 +42,7 @@ class NativeLearner:
         core: The native core.
         threads: Threads of an update.
         is_narrow: Whether vectors have 256 bits even where the processor has wider ones.
-        has_bfloat16: Whether large convolutions compute in bfloat16 where nothing is learned from them.
+        has_bfloat16: Whether all layers but the last learn in bfloat16, with sums and weights in float32.
         choices: `optimizer`, `epsilon`, and what else differs from `CHOICES`.
 
     Raises:
@@ -94,7 +94,13 @@ class NativeLearner:
         self._core.copy_weights(learner=self._learner, array=array)
 
     def ask(
-        self, array: int, states: np.ndarray, *, given: np.ndarray = NONE_GIVEN, has_planes: bool = False
+        self,
+        array: int,
+        states: np.ndarray,
+        *,
+        given: np.ndarray = NONE_GIVEN,
+        has_planes: bool = False,
+        is_rounded: bool = False,
     ) -> np.ndarray:
         """Returns the results of some weights: float32, shape (batch, results).
 
@@ -106,9 +112,15 @@ class NativeLearner:
                 `has_planes`; the caller checks it.
             given: float32, shape (batch, inputs of the last layer that no layer computes).
             has_planes: The order of `states`.
+            is_rounded: Whether to compute in what is learned in; in float32 otherwise.
         """
         return self._core.ask_learner(
-            learner=self._learner, array=array, states=states, has_planes=has_planes, given=given
+            learner=self._learner,
+            array=array,
+            states=states,
+            has_planes=has_planes,
+            given=given,
+            is_rounded=is_rounded,
         )
 
     def forward(self, states: np.ndarray, *, given: np.ndarray = NONE_GIVEN) -> np.ndarray:

@@ -13,6 +13,7 @@ from neurozoo.environments.observations import check_screens
 from neurozoo.environments.protocols import DEFAULT_PROTOCOLS, Protocol, check_engine, get_protocol, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import get_architecture
+from neurozoo.networks.keras_networks import Precision
 from neurozoo.networks.native_plan import learns_natively
 from neurozoo.validation import FROM_YAML, Count, Share, Whole, explain, json_schema, setting
 
@@ -269,6 +270,12 @@ class LearnerSettings(RunSettings):
         "Keras if it lacks a layer), keras, or, of impala, batched (Keras on a GPU, docs/gpu.md). Results of native "
         "and keras differ only by the rounding of sums.",
     )
+    dtype: Precision = setting(
+        "float32",
+        "What training computes in: float32, or mixed_bfloat16 (all layers but the last in bfloat16, sums and weights "
+        "in float32), which is faster. The core then needs a processor with AMX. Keras does it for impala, on "
+        "processors with AVX512-BF16 or AMX, and acts in float32. Tests are float32.",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -309,7 +316,7 @@ class LearnerSettings(RunSettings):
             return None
         return (
             f"Keras computes the network {model!r}, which takes longer: the core learns convolutions, dense layers, "
-            "layer normalisation and ReLU, in float32 and in one process."
+            "layer normalisation and ReLU, in one process."
         )
 
     def curriculum(self, frame_skip: int) -> Curriculum | None:

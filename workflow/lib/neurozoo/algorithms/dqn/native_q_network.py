@@ -73,6 +73,7 @@ class NativeQNetwork:
             is_dueling=s.dueling,
             learning_rate=s.learning_rate,
             huber_delta=s.huber_delta,
+            has_bfloat16=s.dtype != "float32",
             core=core,
             threads=threads,
             is_narrow=is_narrow,
@@ -88,7 +89,7 @@ class NativeQNetwork:
 
     def acting_values(self, stacks: np.ndarray) -> np.ndarray:
         """The same with the weights of the last `update_acting`; may be called while another thread runs `update`."""
-        return self._ask(ACTING if self._settings.plays_on else ONLINE, stacks)
+        return self._ask(ACTING if self._settings.plays_on else ONLINE, stacks, is_rounded=True)
 
     def update(self, sample: "Sample") -> np.ndarray:
         """Learns from a minibatch once, and returns its errors, value minus target: float32, shape (batch,)."""
@@ -138,10 +139,10 @@ class NativeQNetwork:
         for number, slot, name in slots_of(self._shapes, count=self._slots, by_slot=self._by_slot):
             yield f"optimizer-{2 + number}", (FIRST_SLOT + slot, *self._address(name)), self._shapes[name]
 
-    def _ask(self, network: int, stacks: np.ndarray) -> np.ndarray:
+    def _ask(self, network: int, stacks: np.ndarray, *, is_rounded: bool = False) -> np.ndarray:
         height, width, history = self._layout.observation_shape
         stacks = checked(stacks, (len(stacks), history, height, width), np.uint8)
-        return self._learner.ask(network, stacks, has_planes=True)
+        return self._learner.ask(network, stacks, has_planes=True, is_rounded=is_rounded)
 
     def _address(self, name: str) -> tuple[int, str]:
         """Returns the number of the layer of an array, and its part. Heads come after the layers."""

@@ -117,6 +117,8 @@ class DqnSettings(LearnerSettings):
         super().__post_init__()
         if self.engine == "batched":
             raise NeurozooError("dqn does not learn with the batched engine: set engine to native or keras.")
+        if self.dtype != "float32" and self.engine != "native":
+            raise NeurozooError(f"dtype {self.dtype} needs engine native, but engine is {self.engine}. Change one.")
         if self.epoch_steps < self.num_envs:
             raise NeurozooError(
                 f"epoch_steps is {self.epoch_steps}, but {self.num_envs} environments play that many steps at once, so "
@@ -177,6 +179,10 @@ class DqnSettings(LearnerSettings):
                 f"dqn trains networks of convolutions and dense layers, but {network.name!r} has the layer "
                 f"{other[0]!r}, which is of another kind, normalised or has a gain. Choose a network such as nature, "
                 "large or small."
+            )
+        if self.dtype != "float32" and not self.computes_natively(model):
+            raise NeurozooError(
+                f"Only the core learns in bfloat16, but it lacks layers of {model!r}. Set dtype: float32."
             )
         if self.dueling and not can_duel(network):
             raise NeurozooError(

@@ -63,6 +63,7 @@ class NativeActorCritic:
             first_average=s.initial_accumulator,
             epsilon=s.optimizer_epsilon,
             max_norm=_MEASURED if s.max_gradient_norm is None else s.max_gradient_norm,
+            has_bfloat16=s.dtype != "float32",
             core=core,
             threads=threads,
         )
@@ -78,7 +79,7 @@ class NativeActorCritic:
 
     def act(self, inputs: PolicyInputs, state: State) -> tuple[NetworkOutputs, State]:
         """Asks the acting weights, for a `Policy`; may be called while another thread runs `update`."""
-        return self._ask(ACTING, inputs), state
+        return self._ask(ACTING, inputs, is_rounded=True), state
 
     def ask(self, inputs: PolicyInputs, state: State) -> tuple[NetworkOutputs, State]:
         """Asks the weights that learn, for a `Policy`; not while another thread runs `update`."""
@@ -143,11 +144,11 @@ class NativeActorCritic:
         figures = OBJECTIVES[self._settings.objective](self._settings, batch, *answers)
         return tuple(figures[name] for name in FIGURES[self._settings.objective])  # the loss comes first
 
-    def _ask(self, array: int, inputs: PolicyInputs) -> NetworkOutputs:
+    def _ask(self, array: int, inputs: PolicyInputs, *, is_rounded: bool = False) -> NetworkOutputs:
         count, shape = len(inputs.observation), self._layout.observation_shape
         states = checked(inputs.observation, (count, *shape), np.uint8)
         given = self._given(inputs.previous_action, inputs.previous_reward)
-        outputs = self._learner.ask(array, states, given=given)
+        outputs = self._learner.ask(array, states, given=given, is_rounded=is_rounded)
         if self._has_policy:
             return NetworkOutputs(outputs[:, :-1], baseline=outputs[:, -1])
         return NetworkOutputs(outputs, baseline=outputs.max(axis=-1))

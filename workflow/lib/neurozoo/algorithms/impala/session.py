@@ -36,7 +36,7 @@ class ImpalaSession(LearnerSession):
 
     def _open(self, network_core: Path | None) -> list[str]:
         self._learner.open(network_core=network_core, threads=self._context.threads)
-        return slow_precision(self._context.settings.dtype)
+        return slow_precision(self._context.settings.dtype) if network_core is None else []
 
     def follow(self) -> None:
         """Does what rank 0 orders, until it lets this rank end; for all other ranks."""

@@ -9,7 +9,7 @@ from neurozoo.algorithms.run_settings import LearnerSettings
 from neurozoo.environments.mazes.curriculum import PHASES, Curriculum, Phase
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import get_keras_network
-from neurozoo.networks.keras_networks import Q_VALUES, InitialWeights, Precision
+from neurozoo.networks.keras_networks import Q_VALUES, InitialWeights
 from neurozoo.validation import Count, Flag, Number, Share, Whole, setting
 
 STACK_BYTES = 84 * 84 * 4  # of an observation of Atari
@@ -61,12 +61,6 @@ class ImpalaSettings(LearnerSettings):
     )
     initial_weights: InitialWeights = setting(
         "fan_in", "fan_in (truncated normal, as in the paper's code) or orthogonal (as in CleanRL)."
-    )
-    dtype: Precision = setting(
-        "float32",
-        "What updates compute in: float32, or mixed_bfloat16 (convolutions and the dense layer after them in "
-        "bfloat16, all else and all weights in float32), which is faster on processors with AVX512-BF16 or AMX. "
-        "Acting and tests are float32.",
     )
     batch_size: Count = setting(32, "Unrolls of an update.")
     baseline_cost: Number = setting(0.5, "Factor on the loss of the baseline.", ge=0)
@@ -242,8 +236,8 @@ class ImpalaSettings(LearnerSettings):
             )
 
     def computes_natively(self, model: str) -> bool:
-        """Says also whether the run is one process that computes in float32."""
-        return super().computes_natively(model) and self.dtype == "float32" and self.ranks == 1
+        """Says also whether the run is one process."""
+        return super().computes_natively(model) and self.ranks == 1
 
     def epsilon(self, steps: int) -> float:
         """Returns the probability of a random action of pqn after a number of steps of all environments."""

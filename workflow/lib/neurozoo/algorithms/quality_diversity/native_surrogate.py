@@ -63,7 +63,7 @@ class NativeSurrogate(Surrogate):
 
     def predict(self, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """Predicts with the statistics of training; see `Surrogate.predict`."""
-        return self._split(self._learner.ask(ONLINE, self._on_canvas(levels)))
+        return self._split(self._learner.ask(ONLINE, self._on_canvas(levels), is_rounded=True))
 
     def get_arrays(self) -> dict[str, np.ndarray]:
         """Returns the arrays of `Surrogate.get_arrays`."""

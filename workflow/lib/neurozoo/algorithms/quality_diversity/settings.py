@@ -316,8 +316,8 @@ class DsageSettings(LevelSearchSettings):
     )
     dtype: Literal["float32", "mixed_bfloat16"] = setting(
         "float32",
-        "What the core predicts with: float32, or mixed_bfloat16 (residual blocks in bfloat16), which is faster and "
-        "needs a processor with AMX. It learns with float32.",
+        "What the core computes the surrogate in: float32, or mixed_bfloat16 (all layers but the last in bfloat16, "
+        "sums and weights in float32), which is faster and needs a processor with AMX.",
     )
 
     def __post_init__(self) -> None:
