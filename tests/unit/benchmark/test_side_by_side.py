@@ -26,11 +26,16 @@ def test_a_side_that_cannot_begin_is_named():
 
 SPEEDS = {
     "neurozoo": [100, 50, 10],
+    "neurozoo, bfloat16": [300, 300, 300],
     "neurozoo in Keras": [9, 9, 9],
     "PyTorch, 1 thread": [50, 20, 40],
     "PyTorch, 2 threads": [10, 10, 10],
     "PyTorch, compiled, 1 thread": [10, 10, 10],
     "PyTorch, compiled, 2 threads": [10, 10, 10],
+    "PyTorch, bfloat16, 1 thread": [10, 10, 10],
+    "PyTorch, bfloat16, 2 threads": [10, 10, 10],
+    "PyTorch, compiled, bfloat16, 1 thread": [10, 10, 10],
+    "PyTorch, compiled, bfloat16, 2 threads": [10, 10, 10],
 }
 
 
@@ -52,6 +57,7 @@ class FakeSide:
 
 @pytest.fixture
 def fake(monkeypatch):
+    monkeypatch.setattr(side_by_side, "processor_flags", lambda: {"amx_bf16"})
     monkeypatch.setattr(side_by_side, "Side", FakeSide)
     monkeypatch.setattr(side_by_side, "measure_peak", lambda **_: {"multiply_adds_per_second": 141e9})
 
@@ -92,6 +98,7 @@ def test_impala_is_measured_in_keras_with_a_shard_per_thread_and_in_bfloat16_too
     report = compare(algo="impala", repeats=1, threads=2, core="no.so", tell=lambda line: None)
     assert [(side["name"], side["ratio"]) for side in report["sides"][1:]] == [
         ("neurozoo", 1),
+        ("neurozoo, bfloat16", 1.5),
         ("neurozoo in Keras", 1.5),
         ("neurozoo in Keras, bfloat16", 1.5),
     ]

@@ -20,6 +20,7 @@ from neurozoo.environments.game_networks import any_layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.machine import machine, physical_cores
+from neurozoo.native.processor import processor_flags
 
 
 @dataclass(frozen=True)
@@ -161,9 +162,13 @@ def compare(
     costs = contest.count(layout, settings)
     peak_of_core = measure_peak(threads=[1], core=core)["multiply_adds_per_second"]
     shards = math.gcd(threads, settings.batch_size)  # equal parts of a batch
+    in_bfloat16: dict[str, object] = {"dtype": "mixed_bfloat16"} if "amx_bf16" in processor_flags() else {}
     variants: dict[str, dict[str, object]] = {"neurozoo": {}}
+    if in_bfloat16:
+        variants["neurozoo, bfloat16"] = in_bfloat16
     variants["neurozoo in Keras"] = in_keras = {"engine": "keras", "shards": shards}
-    variants |= {"neurozoo in Keras, bfloat16": in_keras | {"dtype": "mixed_bfloat16"}} if algo == "impala" else {}
+    if in_bfloat16 and algo == "impala":
+        variants["neurozoo in Keras, bfloat16"] = in_keras | in_bfloat16
     here = [sys.executable, "-m", "neurozoo.benchmark.learning_loop"]
     shared = {"game": game, "threads": threads, "core": os.fspath(core)}
     ours = {"algo": algo, "model": model, "preset": contest.preset, "overrides": contest.overrides, **shared}
@@ -179,10 +184,12 @@ def compare(
             )
         theirs = {name: getattr(settings, name) for name in contest.shared}
         theirs |= {"model": model} if algo == "impala" else {"epsilon": settings.epsilon_end}
-        for compiled, count in itertools.product((False, True), sorted({1, threads})):
-            choices = {"threads": count, "compiled": compiled}
-            arguments = json.dumps({"game": game, "warm_up": contest.warm_up, **theirs, **choices})
-            name = f"PyTorch{', compiled' * compiled}, {count} thread{'s' * (count > 1)}"
+        choices = {False, bool(in_bfloat16)}, (False, True), sorted({1, threads})
+        for rounds, compiled, count in itertools.product(*map(sorted, choices)):
+            chosen = {"threads": count, "compiled": compiled, "bfloat16": rounds}
+            arguments = json.dumps({"game": game, "warm_up": contest.warm_up, **theirs, **chosen})
+            kind = ", compiled" * compiled + ", bfloat16" * rounds
+            name = f"PyTorch{kind}, {count} thread{'s' * (count > 1)}"
             commands[name] = [str(torch_python), str(Path(__file__).with_name(f"torch_{algo}.py")), arguments]
     turns: dict[str, list[dict]] = {name: [] for name in commands}
     sides = []

@@ -1,13 +1,14 @@
 """Deep Q-learning as a simple loop in PyTorch, for comparison; run by a Python that has PyTorch.
 
 Modelled on CleanRL's `dqn_atari.py` (Huang et al. 2022, JMLR 23(274); github.com/vwxyzjn/cleanrl): one environment with
-Gymnasium's wrappers, a replay memory of stacked observations, two networks, Adam. What makes PyTorch fast is
-used: channels last, fused Adam and, with `compiled`, torch.compile. It imports nothing from this project.
-Like `learning_loop.py` it reads numbers of steps from standard input and answers each with a line of JSON:
+Gymnasium's wrappers, a replay memory of stacked observations, two networks, Adam. What makes PyTorch fast is used:
+channels last, fused Adam and, with `compiled` and `bfloat16`, torch.compile and autocast. It imports nothing from this
+project. Like `learning_loop.py` it reads numbers of steps from standard input and answers each with a line of JSON:
 
     python torch_dqn.py '{"game": "pong", "threads": 2, ...}'
 """
 
+import functools
 import json
 import random
 import sys
@@ -91,6 +92,7 @@ class Loop:
         self.values, self.loss = self.network, self._loss
         if s.compiled:
             self.values, self.loss = torch.compile(self.network), torch.compile(self._loss)
+        self.precision = functools.partial(torch.autocast, "cpu", torch.bfloat16, enabled=s.bfloat16)
         self.replay = StackedReplay(s.replay_size)
         self.observation, _ = self.environment.reset(seed=1)
         self.step = 0
@@ -104,7 +106,7 @@ class Loop:
             if self.step < s.learning_starts or random.random() < s.epsilon:
                 action = int(self.environment.action_space.sample())
             else:
-                with torch.no_grad():
+                with torch.no_grad(), self.precision():
                     values = self.values(torch.from_numpy(self.observation)[None])
                 action = int(values.argmax(dim=1))
             next_observation, reward, is_over, is_cut, _ = self.environment.step(action)
@@ -119,7 +121,8 @@ class Loop:
                 self.target.load_state_dict(self.network.state_dict())
 
     def _learn(self) -> None:
-        loss = self.loss(*self.replay.sample(self.settings.batch_size))
+        with self.precision():
+            loss = self.loss(*self.replay.sample(self.settings.batch_size))
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()
@@ -132,7 +135,7 @@ class Loop:
             best = self.target(next_observations).max(dim=1).values
             wanted = rewards + self.settings.discount * best * (1 - dones)
         values = self.network(observations).gather(1, actions[:, None]).squeeze(1)
-        return functional.smooth_l1_loss(values, wanted)
+        return functional.smooth_l1_loss(values.float(), wanted)
 
 
 def serve(make_loop) -> None:

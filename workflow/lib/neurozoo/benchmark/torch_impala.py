@@ -85,7 +85,7 @@ class Loop:
 
         for _ in range(-(-steps // self.settings.num_envs)):
             with torch.no_grad():
-                logits, _ = self.answer(*map(torch.from_numpy, self.now))
+                logits, _ = self._answer(*map(torch.from_numpy, self.now))
                 actions = torch.distributions.Categorical(logits=logits).sample()
             observation, rewards, is_over, is_cut, _ = self.environments.step(actions.numpy().astype(np.int32))
             self.unroll.append(
@@ -95,6 +95,12 @@ class Loop:
             if len(self.unroll) == self.settings.unroll_length:
                 self._learn()
                 self.unroll = []
+
+    def _answer(self, *inputs):
+        import torch
+
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.settings.bfloat16):
+            return [output.float() for output in self.answer(*inputs)]
 
     def _learn(self) -> None:
         import torch
@@ -114,7 +120,7 @@ class Loop:
         s = self.settings
         actions, old_logits, rewards, is_last = happened
         time, batch = actions.shape
-        logits, values = self.answer(*(each.flatten(0, 1) for each in inputs))
+        logits, values = self._answer(*(each.flatten(0, 1) for each in inputs))
         logits, values = logits.view(time + 1, batch, -1)[:-1], values.view(time + 1, batch)
         policy = torch.log_softmax(logits, dim=-1)
         taken = policy.gather(-1, actions[..., None])[..., 0]
