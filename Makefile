@@ -99,14 +99,15 @@ format: $(VENV)/.dev ## format Python, rules and C++
 bench: foundations ## measure the speed of this machine
 	@$(BIN)/python -m neurozoo bench
 
-# Takes about six minutes. Let the machine do nothing else.
-bench-page: foundations ## the same, and write it into docs/benchmarks.md
-	@$(BIN)/python -m neurozoo bench --save docs/results/benchmark.json --write docs/benchmarks.md
-
 # PyTorch gets a virtual environment of its own, because nothing else needs it (docs/studies.md). PyPI's
 # build brings CUDA (3 GB); TORCH="torch --index-url https://download.pytorch.org/whl/cpu" takes the small one.
 TORCH ?= torch==2.13.0
 TORCH_VENV := build/torch
+
+# Takes about eight minutes. Let the machine do nothing else.
+bench-page: foundations $(TORCH_VENV)/.done ## the same beside EnvPool and PyTorch, and write it into docs/benchmarks.md
+	@$(BIN)/python -m neurozoo bench --torch $(TORCH_VENV)/bin/python --save docs/results/benchmark.json --write docs/benchmarks.md
+
 ALGO ?= dqn
 bench-learner: foundations $(TORCH_VENV)/.done ## compare a learner with a PyTorch loop (ALGO=dqn or impala)
 	@$(BIN)/python -m neurozoo bench-learner --algo $(ALGO) --torch $(TORCH_VENV)/bin/python
@@ -114,7 +115,7 @@ bench-learner: foundations $(TORCH_VENV)/.done ## compare a learner with a PyTor
 $(TORCH_VENV)/.done:
 	$(PYTHON) -m venv $(TORCH_VENV)
 	$(TORCH_VENV)/bin/pip install --quiet --disable-pip-version-check $(TORCH)
-	$(TORCH_VENV)/bin/pip install --quiet --disable-pip-version-check gymnasium==1.4.0 ale-py==0.12.1 opencv-python-headless
+	$(TORCH_VENV)/bin/pip install --quiet --disable-pip-version-check gymnasium==1.4.0 ale-py==0.12.1 envpool==1.2.5 opencv-python-headless
 	@touch $@
 
 # The site needs packages that nothing else needs, so they get an environment of their own.

@@ -2,9 +2,8 @@
 
 import os
 
-import numpy as np
 import pytest
-from neurozoo.benchmark import alternative
+from neurozoo.benchmark import alternatives
 from neurozoo.benchmark.own_process import _megabytes, in_own_process
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
@@ -33,59 +32,25 @@ def test_the_kernel_counts_in_1024_bytes():
     assert _megabytes(text) == {"VmHWM": 256.0, "Private_Dirty": pytest.approx(1.024)}
 
 
-def test_the_faster_way_to_call_keras_stands_for_it(monkeypatch):
-    speeds = {("large", "eager"): 1.0, ("large", "tf.function"): 2.0, ("small", "eager"): 4.0}
+def test_the_faster_number_of_policies_stands_for_pytorch_where_it_has_the_layers(monkeypatch):
+    asked = []
 
-    def measure(game, network, way, policy, *, seconds):
-        speed = speeds.get((network, way), 3.0)
-        return {"network": network, "way": way, "frames_per_processor_second": speed}
+    def measure(python, emulator, game, slots, layers, *, seconds):
+        asked.append((emulator, slots, layers))
+        return {"frames_per_processor_second": float(slots == 16)}
 
-    monkeypatch.setattr(alternative, "_measure", measure)
-    found = alternative.measure_alternatives(["pong"], ["large", "small"], seconds=1.0)
+    monkeypatch.setattr(alternatives, "_measure", measure)
+    found = alternatives.measure_alternatives(["frostbite"], ["large", "recurrent_large"], torch_python="", seconds=1.0)
     ways = [(one["network"], one["way"]) for one in found]
-    assert ways == [("environments only", ""), ("large", "tf.function"), ("small", "eager")]
+    assert ways == [
+        ("environments only", "ale-py"),
+        ("environments only", "EnvPool"),
+        ("large", "PyTorch, 16 policies"),
+    ]
+    convolutions = [[32, 4, 8, 4, 2, 2], [64, 32, 4, 2, 1, 2], [64, 64, 3, 1, 1, 1]]  # and zeros before and after
+    assert asked[-1] == ("ale-py", 64, [*convolutions, [512, 11 * 11 * 64], [18, 512]])
 
 
-def test_an_alternative_counts_the_frames_of_all_environments_and_plays_what_the_policy_says(monkeypatch):
-    class Environments:
-        def __init__(self, game, count, *, num_threads):
-            assert (game, num_threads) == ("pong", 1)
-            self.count, self.steps = count, 0
-
-        def reset(self, *, seed):
-            return [0] * self.count, {}
-
-        def step(self, actions):
-            assert actions == [self.steps] * self.count
-            self.steps += 1
-            return [self.steps] * self.count, None, None, None, {}
-
-        def close(self):
-            pass
-
-    import ale_py.vector_env
-
-    monkeypatch.setattr(ale_py.vector_env, "AtariVectorEnv", Environments)
-    times = iter([10.0, 10.5, 12.0, 12.0])  # begin, after 1 step, after 2 steps, end
-    monkeypatch.setattr(alternative.time, "perf_counter", lambda: next(times))
-    processor = iter([1.0, 2.0])
-    monkeypatch.setattr(alternative.time, "process_time", lambda: next(processor))
-    found = alternative._measure("pong", "large", "eager", lambda seen: seen, seconds=1.0)
-    assert found["frames_per_second"] == 2 * 8 * 4 / 2.0  # 2 steps of 8 environments, 4 frames each, in 2 seconds
-    assert found["frames_per_processor_second"] == 2 * 8 * 4 / 1.0
-
-
-def test_each_policy_sees_its_own_environment_with_the_frames_last():
-    seen = []
-
-    def policy(pictures):
-        seen.append(pictures)
-        return pictures.mean(axis=(0, 1, 2)) if len(seen) == 1 else -pictures.mean(axis=(0, 1, 2))
-
-    observations = np.zeros((2, 4, 3, 5), np.uint8)
-    observations[0, 2], observations[1, 2] = 51, 255  # the third frame is the brightest
-    act = alternative._keras_policies([policy, policy], "eager")
-    assert act(observations).tolist() == [2, 0]  # the second policy wants the darkest, and takes the first of equals
-    assert [one.shape for one in seen] == [(1, 3, 5, 4)] * 2
-    assert seen[0].max() == pytest.approx(0.2)
-    assert seen[1].max() == 1.0
+def test_an_alternative_that_fails_is_named():
+    with pytest.raises(NeurozooError, match="ale-py or PyTorch ended with status 1"):
+        alternatives.measure_alternatives(["pong"], [], torch_python="false", seconds=1.0)

@@ -47,8 +47,8 @@ def report():
         ],
         "alternatives": table_of(
             "game network way frames_per_processor_second",
-            ("pong", "environments only", "", 12_345.6),
-            ("pong", "large", "eager", 1000.0),
+            ("pong", "environments only", "EnvPool", 12_345.6),
+            ("pong", "large", "PyTorch, 64 policies", 1000.0),
         ),
         "memory": table_of("network threads peak_megabytes own_megabytes", ("large", 2, 1500.4, 380.0)),
         "decoding": table_of("network mutations threads seconds child_seconds", ("large", 1000, 2, 1.0, 0.0057)),
@@ -65,11 +65,16 @@ def test_every_figure_stands_in_the_table_of_a_page(report):
     assert "| large | pong | 4,998 | 16.04 | 6,250 | 80% | 6.35 | 10,000 | 50% |" in lines
     assert "| large | pong | native | 1 | 5,000 | 5,000 | 1.00 |" in lines
     assert "| large | pong | native | 2 | 9,500 | 4,750 | 1.90 |" in lines
-    assert "| pong | environments only |  | 12,346 |  |" in lines
-    assert "| pong | large | eager | 1,000 | 5.0 x |" in lines
+    assert "| pong | environments only | EnvPool | 12,346 |  |" in lines
+    assert "| pong | large | PyTorch, 64 policies | 1,000 | 5.0 x |" in lines
     assert "| large | 2 | 1,500 | 380 |" in lines
     assert "| `large`: weights of its child | 1 | 0.006 |  |" in lines
     assert "| an update of `es`, 1,008,450 parameters, after 5,000 episodes | 2 | 0.500 | 0.319 |" in lines
+
+
+def test_without_pytorch_nothing_is_compared_with_it(report):
+    del report["alternatives"]
+    assert "Speed without this project" not in as_text(report)
 
 
 def test_a_speed_up_starts_from_the_fewest_threads_that_were_measured(report):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from neurozoo.benchmark.alternative import measure_alternatives
+from neurozoo.benchmark.alternatives import measure_alternatives
 from neurozoo.benchmark.between_episodes import measure_decoding, measure_update
 from neurozoo.benchmark.machine_peak import measure_peak, software
 from neurozoo.benchmark.own_process import in_own_process, measure_memory
@@ -26,7 +26,6 @@ NETWORKS = ("large", "small", "recurrent_large")
 GAMES = ("frostbite", "pong", "riverraid")
 
 UPDATED_NETWORK = "virtual_bn"  # the published network of evolution strategies
-ALTERNATIVE_SECONDS = 2.0  # at most, because there are 18 measurements
 
 
 def default_threads() -> tuple[int, ...]:
@@ -42,6 +41,7 @@ def run_benchmark(
     games: Sequence[str] = GAMES,
     threads: Sequence[int] | None = None,
     seconds: float = 5.0,
+    torch_python: str | os.PathLike | None = None,
     core: str | os.PathLike,
     noise: str | os.PathLike,
     tell: Callable[[str], None] = lambda line: print(line, file=sys.stderr, flush=True),
@@ -49,11 +49,13 @@ def run_benchmark(
     """Measures everything: about six minutes for the defaults on two cores.
 
     `threads` are numbers of threads to measure; None for `default_threads()`. Each measurement of whole episodes takes
-    so many seconds. `tell` is called with a line about the measurement that starts.
+    so many seconds. Without a Python that has PyTorch and EnvPool, nothing is compared with them. `tell` is called with
+    a line about the measurement that starts.
 
     Returns:
         Plain JSON: `machine`, `software`, `peak`, `results` (of `measure_speed`, for each network, game and number of
-        threads), `parts` (of `judged`, for each network and game), `alternatives`, `memory`, `decoding`, `update`.
+        threads), `parts` (of `judged`, for each network and game), `alternatives` (with PyTorch), `memory`, `decoding`,
+        `update`.
 
     Raises:
         NeurozooError: A file is missing, a name is unknown, or a number is out of range.
@@ -82,10 +84,11 @@ def run_benchmark(
         parts = measure_parts(workload, peak_multiply_adds=peak, core=core, noise=noise)
         report["results"] += speeds
         report["parts"].append(judged(parts, speeds[0]["frames_per_processor_second"]))
-    tell("ale-py's vector environment with Keras")
-    report["alternatives"] = in_own_process(
-        measure_alternatives, games, networks, seconds=min(seconds, ALTERNATIVE_SECONDS), one_core=True
-    )
+    if torch_python is not None:
+        tell("other emulators, and populations in PyTorch")
+        report["alternatives"] = in_own_process(
+            measure_alternatives, games, networks, torch_python=torch_python, seconds=seconds, one_core=True
+        )
     tell("memory, decoding of genomes, update of evolution strategies")
     report["memory"] = [
         in_own_process(measure_memory, workload, threads=threads[-1], core=core, noise=noise)

@@ -22,6 +22,8 @@ def add_commands(commands: args.Commands) -> None:
     option("--seconds", type=float, default=5.0, help="duration of each measurement")
     option("--engine", choices=("native", "batched"), default="native", help="batched is described in docs/gpu.md")
     option("--slots", nargs="+", type=args.positive, help="slots of the batched engine (default: 256)")
+    torch = "a Python with PyTorch and EnvPool to compare with (make bench-page makes one; default: none)"
+    option("--torch", type=Path, metavar="PYTHON", help=torch)
     args.add(command, "json", "save")
     option("--load", type=Path, metavar="FILE", help="measure nothing; show a file written by --save")
     option("--write", type=Path, metavar="PAGE", help="replace the measurements on PAGE, such as docs/benchmarks.md")
@@ -68,7 +70,8 @@ def _bench(options):
         report = read_json(options.load, "Measure: python -m neurozoo bench --save FILE")
     else:
         choices = args.chosen(options, "networks", "games", "threads", "seconds", "core", "noise")
-        report = run_benchmark(**{name: value for name, value in choices.items() if value is not None})
+        choices = {name: value for name, value in choices.items() if value is not None}
+        report = run_benchmark(**choices, torch_python=options.torch)
     if options.save:
         write_json(options.save, report)
     if options.write:
