@@ -45,9 +45,9 @@ def test_what_the_library_imports_is_declared():
         declared |= packages(EXTRAS[extra]["file"])
     modules = {MODULES.get(name, name.replace("-", "_")).lower() for name in declared}
     # pydantic_core comes with pydantic, botocore with boto3. The loops in PyTorch are run by an interpreter that has it
-    # (bench-learner).
+    # and EnvPool (bench-learner, bench).
     loops = {path.stem for path in (PROJECT / "workflow/lib/neurozoo/benchmark").glob("torch_*.py")}
-    here = {*sys.stdlib_module_names, *loops, "botocore", "neurozoo", "pydantic_core", "torch"}
+    here = {*sys.stdlib_module_names, *loops, "botocore", "envpool", "neurozoo", "pydantic_core", "torch"}
     assert {name.lower() for name in imported()} - {name.lower() for name in here} - modules == set()
 
 
