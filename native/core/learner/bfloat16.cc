@@ -86,6 +86,33 @@ void Transpose(__m512 rows[16]) {
   __builtin_memcpy(rows, other, sizeof(other));
 }
 
+// Rounds 16 values at each of `depth` positions to B; `mask` says which are there.
+void RoundColumns(const Columns& in, const float* line, __mmask16 mask, std::int64_t depth, std::uint16_t* to) {
+  const std::int64_t count = in.outer * in.inner;
+  const float* values = line;
+  std::int64_t t = 0, inner = 0;
+  const auto next = [&] {
+    const __m512 value = _mm512_maskz_loadu_ps(t++ < count ? mask : 0, values);
+    values += in.inner_stride;
+    if (++inner == in.inner) inner = 0, values = line += in.outer_stride;
+    return value;
+  };
+  for (std::int64_t pair = 0; pair < depth / 2; ++pair, to += 32) {
+    const __m512 first = next();
+    RoundPair(first, next(), to);
+  }
+}
+
+// Turns 16 columns of B into 16 rows of A.
+void TransposeTiles(const std::uint16_t* from, std::int64_t depth, std::uint16_t* to, std::int64_t stride) {
+  for (std::int64_t k = 0; k < depth; k += kDepth, from += kTile) {
+    __m512 square[16];
+    for (int i = 0; i < 16; ++i) square[i] = _mm512_loadu_ps(from + 32 * i);
+    Transpose(square);
+    for (int i = 0; i < 16; ++i) _mm512_storeu_ps(to + i * stride + k, square[i]);
+  }
+}
+
 // Multiplies two blocks of 16 rows of A, or one, with two panels of B, or one. The sums lie in `sums`: 32 rows of 32.
 template <bool kTwoRows, bool kTwoPanels>
 void MultiplyTiles(const std::uint16_t* a, std::int64_t a_stride, const std::uint16_t* b, std::int64_t panel_stride,
@@ -144,7 +171,7 @@ class Room {
   std::int64_t size_ = 0;
 };
 
-thread_local Room left_tiles, right_tiles;
+thread_local Room left_tiles, middle_tiles, right_tiles;
 
 void RoundPanels(const Panels& panels, std::int64_t inputs, std::uint16_t* to) {
   for (std::int64_t panel = 0; panel < panels.count; ++panel) {
@@ -196,48 +223,58 @@ void MultiplyRows(const float* const* in, std::int64_t rows, const Rows& shape, 
   _tile_release();
 }
 
+// Adds 16 sums of each of `rows` rows, which lie `stride` apart.
+void AddSums(const __m512* sums, std::int64_t stride, std::int64_t rows, float* out) {
+  for (std::int64_t i = 0; i < rows; ++i, sums += stride, out += kPanel) {
+    _mm512_storeu_ps(out, _mm512_add_ps(_mm512_loadu_ps(out), *sums));
+  }
+}
+
+// Either the values or the deltas have to be transposed. Whichever is less work is, and then so are the sums, whose
+// bits are the same.
 void AddColumns(const Columns& in, std::int64_t rows, const float* deltas, std::int64_t delta_stride,
                 std::int64_t panels, float* out, std::int64_t out_stride) {
   const std::int64_t count = in.outer * in.inner, depth = InTiles(count, kDepth), a_stride = depth + kDepth;
-  std::uint16_t* const a = left_tiles.Get(32 * a_stride);
-  std::uint16_t* const b = right_tiles.Get(panels * depth * kPanel);
+  const std::int64_t blocks = in.runs * InTiles(rows, 16) / 16, tile = depth * kPanel;
+  const bool swaps = panels * (depth / kDepth + blocks) < blocks * depth / kDepth;
+  std::uint16_t* const a = left_tiles.Get((swaps ? panels * 16 : 32) * a_stride);
+  std::uint16_t* const b = right_tiles.Get(panels * tile);
+  std::uint16_t* const values = middle_tiles.Get(2 * tile);
+  const Columns all_deltas{deltas, 1, 0, 1, 0, count, delta_stride};
   for (std::int64_t panel = 0; panel < panels; ++panel) {
-    const float* from = deltas + panel * kPanel;
-    std::uint16_t* to = b + panel * depth * kPanel;
-    for (std::int64_t t = 0; t < depth; t += 2, from += 2 * delta_stride, to += 32) {
-      RoundPair(LoadIf(t < count, from), LoadIf(t + 1 < count, from + delta_stride), to);
-    }
+    RoundColumns(all_deltas, deltas + panel * kPanel, 0xFFFF, depth, b + panel * tile);
+    if (swaps) TransposeTiles(b + panel * tile, depth, a + panel * 16 * a_stride, a_stride);
   }
   const TileShapes shapes;
   _tile_loadconfig(&shapes);
-  alignas(64) float sums[32 * 32];
-  for (std::int64_t row = 0; row < rows; row += 32) {
-    for (std::int64_t block = row; block < Least(row + 32, rows); block += 16) {
-      const __mmask16 mask = FirstOf(rows - block);
-      const float *line = in.first + block, *values = line;
-      std::int64_t inner = 0;
-      for (std::int64_t first = 0; first < depth; first += 16) {
-        __m512 square[16];
-        for (std::int64_t t = first; t < first + 16; ++t) {
-          square[t - first] = _mm512_maskz_loadu_ps(t < count ? mask : 0, values);
-          values += in.inner_stride;
-          if (++inner == in.inner) inner = 0, values = line += in.outer_stride;
-        }
-        Transpose(square);
-        for (std::int64_t i = 0; i < 16; ++i) {
-          const __m256bh rounded = _mm512_cvtneps_pbh(square[i]);
-          __builtin_memcpy(a + (block - row + i) * a_stride + first, &rounded, sizeof(rounded));
-        }
+  __m512 sums[32][2];
+  for (std::int64_t run = 0; run < in.runs; ++run) {
+    for (std::int64_t row = 0; row < rows; row += 32) {
+      const std::int64_t num_blocks = rows - row > 16 ? 2 : 1;
+      for (std::int64_t i = 0; i < num_blocks; ++i) {
+        const float* first = in.first + run * in.run_stride + row + i * 16;
+        RoundColumns(in, first, FirstOf(rows - row - i * 16), depth, values + i * tile);
+        if (!swaps) TransposeTiles(values + i * tile, depth, a + i * 16 * a_stride, a_stride);
       }
-    }
-    for (std::int64_t panel = 0; panel < panels; panel += 2) {
-      Multiply(a, a_stride, rows - row > 16, b + panel * depth * kPanel, depth * kPanel, panels - panel > 1, depth,
-               sums);
-      for (std::int64_t p = panel; p < Least(panel + 2, panels); ++p) {
-        float* to = out + p * out_stride + row * kPanel;
-        for (std::int64_t i = 0; i < Least(32, rows - row); ++i, to += kPanel) {
-          const __m512 sum = _mm512_load_ps(sums + i * 32 + (p - panel) * kPanel);
-          _mm512_storeu_ps(to, _mm512_add_ps(_mm512_loadu_ps(to), sum));
+      for (std::int64_t panel = 0; panel < panels; panel += 2) {
+        const std::int64_t num_panels = Least(2, panels - panel);
+        float* to = out + panel * out_stride + (run * rows + row) * kPanel;
+        if (!swaps) {
+          Multiply(a, a_stride, num_blocks > 1, b + panel * tile, tile, num_panels > 1, depth, (float*)sums);
+          for (std::int64_t p = 0; p < num_panels; ++p) {
+            AddSums(sums[0] + p, 2, Least(32, rows - row), to + p * out_stride);
+          }
+          continue;
+        }
+        Multiply(a + panel * 16 * a_stride, a_stride, num_panels > 1, values, tile, num_blocks > 1, depth,
+                 (float*)sums);
+        for (std::int64_t p = 0; p < num_panels; ++p) {
+          for (std::int64_t i = 0; i < num_blocks; ++i) {
+            __m512 square[16];
+            for (int j = 0; j < 16; ++j) square[j] = sums[p * 16 + j][i];
+            Transpose(square);
+            AddSums(square, 1, Least(16, rows - row - i * 16), to + p * out_stride + i * 16 * kPanel);
+          }
         }
       }
     }

@@ -597,7 +597,7 @@ void Chain::BackwardDense(std::int64_t number, const Pass& pass, const float* tr
   for (std::int64_t panel = 0; panel < layer.panels; ++panel) {
     std::fill_n(gradient + layer.weights + (panel * layer.inputs + first) * kPanel, count * kPanel, 0.0f);
   }
-  products.columns({image + first, 1, 0, samples, layer.inputs}, count, deltas, layer.columns(), layer.panels,
+  products.columns({image + first, 1, 0, 1, 0, samples, layer.inputs}, count, deltas, layer.columns(), layer.panels,
                    gradient + layer.weights + first * kPanel, layer.inputs * kPanel);
 }
 
@@ -666,13 +666,10 @@ void Chain::AddPatches(std::int64_t number, const Pass& pass, std::int64_t sampl
   const std::int64_t length = layer.kernel * layer.channels, row = layer.width * layer.channels;
   const float* image = pass.samples->images[number].data() + sample * layer.image_size();
   const float* deltas = pass.samples->deltas[number].data() + sample * layer.out_size();
-  const Products& products = ProductsOf(number, pass);
-  for (std::int64_t run = 0; run < layer.kernel; ++run) {
-    products.columns(
-        {image + run * row, layer.out_height, layer.stride * row, layer.out_width, layer.stride * layer.channels},
-        length, deltas, layer.columns(), layer.panels, gradient + layer.weights + run * length * kPanel,
-        layer.inputs * kPanel);
-  }
+  const Columns patches{
+      image, layer.kernel, row, layer.out_height, layer.stride * row, layer.out_width, layer.stride * layer.channels};
+  ProductsOf(number, pass)
+      .columns(patches, length, deltas, layer.columns(), layer.panels, gradient + layer.weights, layer.inputs * kPanel);
 }
 
 // Computes the deltas of the layer before a convolution, pixel of the patches by pixel, so that each order is fixed.

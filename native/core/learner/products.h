@@ -24,10 +24,10 @@ struct Rows {
 };
 
 // A left side whose columns are the values at `first + i`, for `outer` times `inner` positions: the transposed patches
-// of an image.
+// of an image. It has as many rows for each of `runs`, which begin `run_stride` apart.
 struct Columns {
   const float* first;
-  std::int64_t outer, outer_stride, inner, inner_stride;
+  std::int64_t runs, run_stride, outer, outer_stride, inner, inner_stride;
 };
 
 inline constexpr std::int64_t kMostRows = 96;  // of any products
@@ -48,7 +48,7 @@ struct Products {
                Then then, float* const* out);
 
   // Adds the products of values at positions with deltas: out[p * out_stride + 16 * i + j] += the sum over positions t
-  // of in(t)[i] * deltas[t * delta_stride + 16 * p + j], for i < rows.
+  // of in(t)[i] * deltas[t * delta_stride + 16 * p + j], for i < rows; those of the next run follow.
   void (*columns)(const Columns& in, std::int64_t rows, const float* deltas, std::int64_t delta_stride,
                   std::int64_t panels, float* out, std::int64_t out_stride);
 };

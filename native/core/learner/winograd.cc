@@ -162,7 +162,7 @@ void Winograd::Backward(const Pixels& image, const Pixels& deltas, const float* 
       Transform<4, 2, kOfOutputs>(At(deltas, y, x), PointsOf(given.data(), tile, tiles, columns()), columns());
     }
     for (std::int64_t point = 0; point < kPoints; ++point) {
-      products.columns({seen.data() + point * seen_distance, 1, 0, tiles, channels}, channels,
+      products.columns({seen.data() + point * seen_distance, 1, 0, 1, 0, tiles, channels}, channels,
                        given.data() + point * given_distance, columns(), panels,
                        points.data() + point * DistanceOfPoints(channels, columns()), channels * kPanel);
     }
