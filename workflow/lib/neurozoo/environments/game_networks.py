@@ -78,3 +78,17 @@ def keras_layout_of(game: str, model: str, protocol: Protocol) -> KerasLayout:
     layout = any_layout_of(game, get_keras_network(model).name, protocol)
     assert isinstance(layout, KerasLayout)  # `get_keras_network` returns Keras networks
     return layout
+
+
+def check_live(title: str, *, model: str) -> None:
+    """Checks that an agent can play in a browser; `title` is its run.
+
+    Raises:
+        NeurozooError: Its network is none of the modular ones, which play the river crossing task.
+    """
+    network = get_architecture(model)
+    if not (isinstance(network, Network) and network.is_modular):
+        raise NeurozooError(
+            f"{title} cannot play in a browser: live.html is for modular agents of river_crossing "
+            "(docs/river_crossing.md). Ask for activation.mp4, or open a window: python -m neurozoo play."
+        )
