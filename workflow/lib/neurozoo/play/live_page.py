@@ -8,7 +8,7 @@ import os
 from typing import Any
 
 from neurozoo.agents.checkpoint import Checkpoint, read_checkpoint
-from neurozoo.environments.game_networks import check_live
+from neurozoo.environments.game_networks import check_live, layout_of
 from neurozoo.environments.game_titles import game_title
 from neurozoo.files import write_text
 from neurozoo.files.templates import STATIC, environment
@@ -40,6 +40,7 @@ def write_live_page(checkpoint: str | os.PathLike, output: str | os.PathLike) ->
 
 def agent_of_page(agent: Checkpoint) -> dict[str, Any]:
     """Returns what `river_open` of native/browser/river.cc takes: plan, scales and weights, as lists of numbers."""
-    plan, scales = native_plan(agent.layout), plan_scales(agent.layout)
+    layout = layout_of(agent.game, agent.model, agent.protocol)
+    plan, scales = native_plan(layout), plan_scales(layout)
     return {"layers": len(plan), "plan": plan.ravel().tolist(), "scales": scales.ravel().tolist(),
             "weights": agent.theta.tolist()}  # fmt: skip
