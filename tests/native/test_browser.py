@@ -19,7 +19,7 @@ from neurozoo.networks.catalogue import NETWORKS, get_network
 from neurozoo.networks.modular import landscape_cycles
 from neurozoo.play.live_page import agent_of_page
 
-from tests.unit.networks.modular_twin import run_modular
+from tests.unit.networks.modular_twin import crossing_weights, run_modular
 
 PROTOCOL = get_protocol("river_fixed", observation="objects")
 MODELS = [name for name, network in NETWORKS.items() if network.is_modular]
@@ -73,13 +73,7 @@ def checkpoint_of(model, *, seed=0, theta=None):
 
 
 def crossing():
-    """An agent that crosses rivers: it wants stones while its hands are free, and ignores stones and water with one."""
-    first, second = np.zeros((6, 4), np.float32), np.zeros((4, 5), np.float32)
-    first[:5, 0] = 9  # this unit is always on
-    first[5, 1] = 9  # and this one with a stone
-    second[0] = 1, 9, 9, -9, -9  # hands, resource, stone, water, trap
-    second[1] = -2, 0, -9, 9, 0
-    return checkpoint_of("modular", theta=np.concatenate([first.ravel(), second.ravel()]))
+    return checkpoint_of("modular", theta=crossing_weights())
 
 
 def observation_of(river):

@@ -472,7 +472,7 @@ class Page {
       this.credit %= 1;
       if (cycle !== scene.cycle) this._say();
     } else if (this.isPlaying && scene.facts.isOver) {
-      this.credit += seconds / PAUSE;
+      this.credit += seconds / PAUSE / Math.max(this.speed / 3, 1);
       if (this.credit >= 1) this._next();
     } else if (this.isPlaying) {
       this.credit += seconds * STEPS_PER_SECOND;
