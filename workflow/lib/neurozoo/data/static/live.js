@@ -216,9 +216,10 @@ class MapView extends Canvas {
       const ground = shade(look.ramp, shown.shares[place]);
       context.fillStyle = rgb(cell === WATER ? mix(ground, COLOURS.water, 0.82) : ground);
       context.fillRect(x, y, size + 0.5, size + 0.5);
-      if (cell === STONE) this._block(x, y, size, COLOURS.stone);
-      if (cell === TRAP) this._trap(x, y, size);
-      if (cell === RESOURCE) this._diamond(x, y, size);
+    });
+    const draws = { [STONE]: this._block, [TRAP]: this._trap, [RESOURCE]: this._diamond };
+    scene.cells.forEach((cell, place) => {
+      draws[cell]?.call(this, (place % SIDE) * size, Math.floor(place / SIDE) * size, size);
     });
     this.dots(scene.path.slice(1).map((p) => [((p % SIDE) + 0.5) * size, (Math.floor(p / SIDE) + 0.5) * size]), size * 0.11, look);
     this._agent((shown.column + 0.5) * size, (shown.row + 0.5) * size, size * 0.46, scene.facts.carries);
@@ -229,12 +230,12 @@ class MapView extends Canvas {
     }
   }
 
-  _block(x, y, size, colour) {
+  _block(x, y, size) {
     const { context } = this;
-    for (const [part, fill, down] of [[0.12, mix(colour, [0, 0, 0], 0.45), 0.07], [0.12, colour, -0.03]]) {
+    for (const [fill, down] of [[mix(COLOURS.stone, [0, 0, 0], 0.45), 0.19], [COLOURS.stone, 0.09]]) {
       context.fillStyle = rgb(fill);
       context.beginPath();
-      context.roundRect(x + part * size, y + (part + down) * size, (1 - 2 * part) * size, (1 - 2 * part) * size, size * 0.2);
+      context.roundRect(x + 0.12 * size, y + down * size, 0.76 * size, 0.76 * size, size * 0.2);
       context.fill();
     }
   }
@@ -271,7 +272,7 @@ class MapView extends Canvas {
     context.lineWidth = Math.max(1.5, radius * 0.22);
     context.strokeStyle = "#fff";
     context.stroke();
-    if (carries) this._block(x - radius * 0.62, y - radius * 0.62, radius * 1.24, COLOURS.stone);
+    if (carries) this._block(x - radius * 0.62, y - radius * 0.62, radius * 1.24);
   }
 
   cellAt(event) {
@@ -299,10 +300,10 @@ class ReliefView extends Canvas {
         topOf.set(place, [x, y]);
         if (pointed && pointed[0] === column && pointed[1] === row) this._frame(x, y, look);
         if (cell === STONE) this._column(x, y - half * 0.55, half * 0.56, quarter * 0.56, half * 0.55, COLOURS.stone);
-        if (cell === RESOURCE) this._gem(x, y - half * 0.35, half * 0.62);
       }
     }
-    // No hill hides the agent and its way.
+    // No hill hides the resource, the agent and its way.
+    for (const [place, cell] of scene.cells.entries()) if (cell === RESOURCE) this._gem(...topOf.get(place), half);
     this.dots(scene.path.slice(1).map((place) => topOf.get(place)), half * 0.14, look);
     const [column, row] = [Math.round(shown.column), Math.round(shown.row)];
     const [x, y] = topOf.get(row * SIDE + column), across = shown.column - column, down = shown.row - row;
@@ -316,9 +317,12 @@ class ReliefView extends Canvas {
     this.shape([left, [x, y - high], right, front], rgb(colour));
   }
 
-  _gem(x, y, size) {
-    this.shape([[x - size * 0.7, y], [x, y - size * 1.3], [x, y + size * 0.55]], "#ffe98a");
-    this.shape([[x + size * 0.7, y], [x, y - size * 1.3], [x, y + size * 0.55]], rgb(COLOURS.resource));
+  _gem(x, y, half) {
+    const at = (size) => [[x - size * 0.7, y - half], [x, y - half - size * 1.2], [x + size * 0.7, y - half], [x, y - half + size]];
+    const [left, top, right, bottom] = at(half * 0.75);
+    this.shape(at(half), "#5c4700");
+    this.shape([left, top, bottom], "#fff3b0");
+    this.shape([right, top, bottom], rgb(COLOURS.resource));
   }
 
   _frame(x, y, look) {
