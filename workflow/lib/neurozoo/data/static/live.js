@@ -96,21 +96,26 @@ class Scene {
     this._look();
   }
 
-  // Reads what the core has planned. A new plan is shown from its first cycle on.
+  // Reads what the core has planned. A new plan is shown from its first cycle on; after the end, it means nothing.
   _look() {
     this.facts = this.core.facts();
     this.cells = this.core.cells();
+    const { isOver, column, row } = this.facts;
+    this.isAcross = isOver && this.cells[row * SIDE + column] === RESOURCE;
+    if (isOver) {
+      [this.path, this.cycle] = [[], this.facts.cycles];
+      if (!this.isEdited) this.ends.set(`${this.seed}/${this.width}`, this.isAcross);
+      return;
+    }
     this.desires = this.core.desires();
     const wanted = this.core.map().filter((_, i) => i % 3 === 0);
     if (this.wanted === null || wanted.some((value, i) => value !== this.wanted[i])) this.cycle = 1;
     this.wanted = wanted;
     this.show(this.cycle);
-    const { isOver, column, row } = this.facts;
-    this.isAcross = isOver && this.cells[row * SIDE + column] === RESOURCE;
-    if (isOver && !this.isEdited) this.ends.set(`${this.seed}/${this.width}`, this.isAcross);
   }
 
   show(cycle) {
+    if (this.facts.isOver) return;
     this.cycle = Math.min(Math.max(cycle, 1), this.facts.cycles);
     this.heights = this.core.heights(this.cycle);
     this.path = this.core.path();
@@ -152,7 +157,8 @@ class Scene {
   }
 
   get thought() {
-    const { carries, action } = this.facts;
+    const { carries, action, isOver } = this.facts;
+    if (isOver) return this.isAcross ? "It is there." : "It is lost. Step back, or change something, and it goes on.";
     const told = (wants) => {
       const names = KINDS.slice(RESOURCE, AGENT).filter((_, i) => wants(this.desires[carries * 10 + (i + 1) * 2]));
       const plural = names.map((name) => ({ resource: "the resource", stone: "stones", trap: "traps" })[name] || name);
@@ -160,7 +166,7 @@ class Scene {
     };
     const wanted = told((value) => value > 0.005), feared = told((value) => value < -0.005);
     const parts = [wanted && `wants ${wanted}`, feared && `avoids ${feared}`].filter(Boolean).join(" and ");
-    const waits = action % 9 === 0 && !this.facts.isOver ? " No step leads uphill, so it waits." : "";
+    const waits = action % 9 === 0 ? " No step leads uphill, so it waits." : "";
     return `It ${carries ? "carries a stone" : "has free hands"}, ${parts || "wants nothing"}.${waits}`;
   }
 }
@@ -394,7 +400,7 @@ class Page {
     this.scene.start(seed, width);
     this._jump();
     this._changed();
-    history.replaceState(null, "", `#seed=${seed}&width=${width}${this.isPlaying ? "" : "&play=0"}`);
+    history.replaceState(null, "", `#seed=${seed}&width=${width}`);
   }
 
   play(isPlaying) {
