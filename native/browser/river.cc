@@ -1,8 +1,7 @@
 // The river crossing task and a modular agent, compiled to WebAssembly for a page in a browser (make browser).
 //
 // The page opens one agent and starts worlds. After each change, the agent plans: what it desires, its landscape, its
-// next action. Arrays belong to this module and stay valid until the next call; they are row-major. Twin of what
-// happens: core/river_crossing.h and core/modular.h themselves.
+// next action. Arrays belong to this module and stay valid until the next call; they are row-major.
 
 #include <algorithm>
 #include <cstddef>
@@ -24,7 +23,7 @@ constexpr int kSide = RiverCrossing::kSide;
 constexpr int kKinds = 5;   // of cells, as RiverCrossing::Cell
 constexpr int kPlanes = 6;  // of an observation: the kinds but empty, the agent that carries, the one with free hands
 constexpr int kMap = LayerPlan::kMapChannels;
-constexpr int kActions = 18, kDirections = 9;
+constexpr int kActions = 18, kDirections = RiverCrossing::kDirections;
 constexpr std::size_t kMostMoments = 1000;  // that can be taken back
 constexpr int kLongestPath = kSide * kSide;
 

@@ -1,6 +1,7 @@
 """The river crossing task in WebAssembly, as pages play it: worlds, landscapes and steps of the core and of NumPy."""
 
 import hashlib
+import itertools
 import json
 import shutil
 import subprocess
@@ -127,6 +128,11 @@ def test_an_agent_crosses_25_rivers_in_the_browser_as_in_python_to_the_bit(play)
     ends = [moments[-1] for moments in played]
     assert all(end["isOver"] and end["cells"][end["row"] * 20 + end["column"]] == RESOURCE for end in ends)
     assert sum(map(len, played)) > 500
+    for moments in played:
+        for moment, following in itertools.pairwise(moments):
+            assert moment["path"][:2] == [20 * each["row"] + each["column"] for each in (moment, following)]
+            desires = np.reshape(moment["desires"], (2, 5, 2))[int(moment["carries"])]
+            np.testing.assert_array_equal(desires[moment["cells"]], np.reshape(moment["map"], (400, 3))[:, :2])
 
 
 @pytest.mark.parametrize("model", MODELS)

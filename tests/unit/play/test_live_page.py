@@ -211,3 +211,29 @@ def test_agents_that_choose_actions_are_refused(tmp_path, agent):
     with pytest.raises(NeurozooError, match=r"breakout/small/1 cannot play in a browser: live\.html is for modular"):
         write_live_page(tmp_path / "checkpoint.npz", tmp_path / "live.html")
     assert not (tmp_path / "live.html").exists()
+
+
+def test_a_finger_that_scrolls_over_the_landscape_changes_nothing_and_one_that_taps_does(visit):
+    browser = visit(PHONE)
+    x, y = browser.execute_script(
+        """
+        const box = document.getElementById("relief").getBoundingClientRect();
+        const [x, y] = page.relief.tops.find((top) => top[2] === 6 && top[3] === 16);
+        return [box.left + x, box.top + y];
+        """
+    )
+
+    def touch(kind, *places):
+        points = [{"x": x, "y": y} for x, y in places]
+        browser.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    touch("touchStart", (x, y))
+    for moved in range(0, 100, 10):
+        touch("touchMove", (x, y - moved))
+    touch("touchEnd")
+    assert not browser.execute_script("return page.scene.isEdited")
+    visit(PHONE)
+    touch("touchStart", (x, y))
+    touch("touchEnd")
+    wait(browser, "page.scene.isEdited")
+    assert browser.execute_script(f"return page.scene.cells[{16 * 20 + 6}]") == TRAP

@@ -634,13 +634,22 @@ class Page {
       const isThere = painted === AGENT ? column === facts.column && row === facts.row : cells[place] === painted;
       if (!isThere || facts.isOver) this.edit(column, row, painted);
     };
-    view.element.addEventListener("pointerdown", (event) => {
+    const begin = (event) => {
       const cell = at(event);
       if (!cell || event.button > 0) return;
       const isThere = this.kind !== AGENT && this.scene.cells[cell[1] * SIDE + cell[0]] === this.kind;
       painted = isThere ? GRASS : this.kind;
-      view.element.setPointerCapture(event.pointerId);
       paint(cell);
+    };
+    const scrolls = (event) => event.pointerType === "touch" && view === this.relief; // a finger there, if it moves
+    view.element.addEventListener("pointerdown", (event) => {
+      if (scrolls(event)) return;
+      view.element.setPointerCapture(event.pointerId);
+      begin(event);
+    });
+    view.element.addEventListener("click", (event) => {
+      if (scrolls(event)) begin(event);
+      painted = null;
     });
     view.element.addEventListener("pointermove", (event) => {
       const cell = at(event);
