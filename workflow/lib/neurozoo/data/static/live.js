@@ -56,11 +56,11 @@ class Core {
 
 const LOOKS = {
   dark: {
-    paper: [18, 19, 20], ink: "#f4f3ef", quiet: "#a3a19b", halo: "rgb(10 11 14 / .75)",
+    ink: "#f4f3ef", halo: "rgb(10 11 14 / .75)",
     ramp: [[20, 20, 32], [40, 17, 84], [95, 20, 110], [160, 42, 99], [217, 77, 61], [246, 135, 18], [252, 205, 60], [252, 255, 190]],
   },
   light: {
-    paper: [245, 244, 240], ink: "#1d1d1b", quiet: "#62605a", halo: "rgb(255 255 255 / .8)",
+    ink: "#1d1d1b", halo: "rgb(255 255 255 / .8)",
     ramp: [[233, 231, 221], [252, 217, 178], [254, 179, 126], [247, 124, 96], [212, 72, 103], [150, 45, 125], [89, 22, 125], [36, 14, 80]],
   },
 };
@@ -87,7 +87,6 @@ class Scene {
   constructor(core) {
     this.core = core;
     this.ends = new Map(); // of worlds that nobody changed, by name: whether the agent got across
-    this.start(1, 3);
   }
 
   start(seed, width) {
@@ -430,7 +429,6 @@ class Page {
   }
 
   edit(column, row, kind) {
-    if (column < 0 || row < 0 || column >= SIDE || row >= SIDE) return;
     const before = this.scene.facts;
     this.scene.edit(column, row, kind);
     this.isUnfolding = true;
@@ -552,8 +550,8 @@ class Page {
       cell.style.setProperty("--from", `${50 + 50 * Math.min(value, 0)}%`);
       cell.style.setProperty("--wide", `${50 * Math.abs(value)}%`);
       cell.dataset.sign = Math.sign(value);
-      const text = (Math.abs(value) < 0.005 ? "0" : `${value > 0 ? "+" : "−"}${Number(Math.abs(value).toPrecision(2))}`);
-      const uses = desires[carries * 10 + kind * 2 + 1] ? (carries ? " drops" : " takes") : "";
+      const text = Math.abs(value) < 0.005 ? "0" : `${value > 0 ? "+" : "−"}${Number(Math.abs(value).toPrecision(2))}`;
+      const uses = desires[carries * 10 + kind * 2 + 1] ? (carries ? "drops" : "takes") : "";
       cell.querySelector("b").textContent = text;
       cell.querySelector("small").textContent = uses;
     }
@@ -594,7 +592,7 @@ class Page {
       button.addEventListener("click", () => this.choose(Number(button.dataset.kind)));
     }
     this.choose(this.kind);
-    const { seed, cycle } = Object.fromEntries(["seed", "cycle"].map((id) => [id, document.getElementById(id)]));
+    const [seed, cycle] = ["seed", "cycle"].map((id) => document.getElementById(id));
     seed.addEventListener("change", () => {
       if (seed.checkValidity() && seed.value !== "") this.start(Number(seed.value), this.scene.width);
     });
