@@ -13,7 +13,7 @@ FOUNDATIONS := $(CORE) results/noise/table.f32
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup demo test test-long test-cluster sanitize fuzz foundations golden lint format schema bench bench-page bench-learner docs lock image clean
+.PHONY: help setup demo test test-long test-cluster sanitize fuzz foundations golden browser lint format schema bench bench-page bench-learner docs lock image clean
 
 help: ## list the targets (this list)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s%s\n", $$1, $$2}' Makefile
@@ -77,6 +77,9 @@ fuzz: $(VENV)/.dev ## give thousands of damaged files of every format to the cod
 
 golden: foundations ## renew the hashes of the golden runs, after a change that is meant to change results
 	@$(BIN)/python tests/workflow/golden.py build/golden
+
+browser: $(VENV)/.dev ## compile the worlds that pages play to WebAssembly, after a change in native/ (needs Emscripten)
+	@$(BIN)/python -m neurozoo.native.browser
 
 lint: $(VENV)/.dev ## check style, imports and types
 	$(BIN)/ruff check .

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/river_crossing.h"
+
 namespace neurozoo {
 namespace {
 
@@ -15,9 +17,7 @@ constexpr int kMostUnits = 10;
 constexpr float kDesired = 0.3f;  // outputs beyond count as 1 or -1, if the agent sees objects
 constexpr float kHands = 0.1f;    // outputs from here on use the hands
 constexpr float kHighest = 15.0f;
-constexpr int kDirections = 9;  // as in river_crossing.cc
-constexpr int kColumnSteps[kDirections] = {0, -1, 0, 1, -1, 1, -1, 0, 1};
-constexpr int kRowSteps[kDirections] = {0, 1, 1, 1, 0, 0, -1, -1, -1};
+constexpr int kDirections = RiverCrossing::kDirections;
 constexpr float kGrass = -1.0f / 255.0f, kGrey = 128.0f / 255.0f;
 constexpr float kColours[kKinds][3] = {
     {kGrass, kGrass, kGrass}, {1, 1, 0}, {kGrey, kGrey, kGrey}, {0, kGrey, 1}, {1, 0, 0}};
@@ -168,7 +168,7 @@ void Climb(const LayerPlan& layer, const float* parameters, const float* in, flo
   float scores[kDirections], heights[kDirections] = {};
   bool is_possible[kDirections], uses_hands[kDirections] = {};
   for (int i = 0; i < kDirections; ++i) {
-    const std::int64_t y = agent_y + kRowSteps[i], x = agent_x + kColumnSteps[i];
+    const std::int64_t y = agent_y + RiverCrossing::kRowSteps[i], x = agent_x + RiverCrossing::kColumnSteps[i];
     is_possible[i] = y >= 0 && y < height && x >= 0 && x < width;
     if (is_possible[i]) {
       heights[i] = value(y, x, 0);

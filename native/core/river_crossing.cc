@@ -8,9 +8,6 @@
 namespace neurozoo {
 namespace {
 
-constexpr int kDirections = 9;
-constexpr int kColumnSteps[kDirections] = {0, -1, 0, 1, -1, 1, -1, 0, 1};
-constexpr int kRowSteps[kDirections] = {0, 1, 1, 1, 0, 0, -1, -1, -1};
 constexpr int kRiverColumn = 14;
 constexpr int kTraps = 7;
 constexpr int kStones = 17;  // and one for each column of the river
@@ -48,9 +45,16 @@ bool IsFaithful(const std::string& rules) {
 RiverCrossing::RiverCrossing(const std::string& rules, const std::string& observation)
     : is_faithful_(IsFaithful(rules)), observation_(observation), shape_(ShapeOf(observation)) {}
 
-void RiverCrossing::Reset(std::int64_t /*noops*/, std::int64_t seed) {
+void RiverCrossing::Reset(std::int64_t /*noops*/, std::int64_t seed) { Start(seed, 0, kLastLevel, kAttempts); }
+
+void RiverCrossing::ResetToWorld(std::int64_t seed, int width) { Start(seed, width, width, 1); }
+
+void RiverCrossing::Start(std::int64_t seed, int first_level, int last_level, int attempts) {
   key_ = SplitMix64(static_cast<std::uint64_t>(seed)).Next();
-  attempt_ = level_ = 0;
+  level_ = first_level_ = first_level;
+  last_level_ = last_level;
+  attempts_ = attempts;
+  attempt_ = 0;
   fitness_ = 0;
   is_over_ = false;
   final_positions_.clear();
@@ -92,13 +96,26 @@ void RiverCrossing::EnterWorld() {
   row_ = empty_rows[random.Below(num_empty_rows)];
 }
 
+void RiverCrossing::SetCell(int column, int row, Cell cell) {
+  At(column, row) = cell;
+  age_ = 0;
+  has_changed_ = true;
+}
+
+void RiverCrossing::MoveAgent(int column, int row) {
+  column_ = column;
+  row_ = row;
+  age_ = 0;
+  has_changed_ = true;
+}
+
 StepOutcome RiverCrossing::Step(const float* outputs, std::int64_t max_frames) {
   if (is_over_) throw std::logic_error("The episode is over; it has to be reset.");
   const int action = static_cast<int>(std::max_element(outputs, outputs + num_outputs()) - outputs);
   double reward = 0;
   has_changed_ = false;
   if (has_reached_) {  // faithful rules: this action was chosen before the new world was seen
-    if (level_ < kLastLevel) {
+    if (level_ < last_level_) {
       ++level_;
       EnterWorld();
     } else {
@@ -135,7 +152,7 @@ RiverCrossing::Event RiverCrossing::Move(int action) {
 
 double RiverCrossing::EndStepFixed(Event event) {
   ++age_;
-  if (event == Event::kResource && level_ < kLastLevel) {
+  if (event == Event::kResource && level_ < last_level_) {
     ++level_;
     EnterWorld();
   } else if (event != Event::kNothing || age_ >= kStepLimit) {
@@ -157,19 +174,19 @@ double RiverCrossing::EndStepFaithful(Event event) {
 void RiverCrossing::EndAttempt() {
   NotePosition();
   if (is_faithful_) {  // one attempt more is played, and does not count
-    is_over_ = attempt_ == kAttempts;
+    is_over_ = attempt_ == attempts_;
     if (!is_over_) fitness_ += level_;
   } else {
-    is_over_ = attempt_ == kAttempts - 1;
+    is_over_ = attempt_ == attempts_ - 1;
   }
   if (is_over_) return;
   ++attempt_;
-  level_ = 0;
+  level_ = first_level_;
   EnterWorld();
 }
 
 void RiverCrossing::NotePosition() {
-  for (int value : {column_, row_, level_}) final_positions_.push_back(static_cast<float>(value));
+  for (int value : {column_, row_, level_ - first_level_}) final_positions_.push_back(static_cast<float>(value));
 }
 
 double RiverCrossing::EndEpisode() {

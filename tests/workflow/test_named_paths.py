@@ -26,11 +26,15 @@ experiments:
   b: {algo: dqn, games: [frostbite], models: [nature]}
   c: {algo: impala, games: [frostbite], models: [impala_shallow]}
   d: {algo: dsage, games: [mario], models: [full], preset: mario_demo}
-imports: {e: {game: frostbite, model: small, genome: [1]}}
+  e: {algo: ga, games: [river_crossing], models: [modular], preset: jolley2018}
+imports: {f: {game: frostbite, model: small, genome: [1]}}
 freeze: {forms: [saved_model, graph]}
 interventions: {blind: {layer: observation, with: zero}}
 """
-KINDS = ("ga_ns/river_crossing/small", "dqn/frostbite/nature", "impala/frostbite/impala_shallow", "dsage/mario/full")
+KINDS = (
+    *("ga_ns/river_crossing/small", "ga/river_crossing/modular", "dqn/frostbite/nature"),
+    *("impala/frostbite/impala_shallow", "dsage/mario/full"),
+)
 PLACES = {
     "layer": "conv1",
     "n": "3",

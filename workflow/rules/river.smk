@@ -1,8 +1,10 @@
 """
-Tests agents of the river crossing task in fixed worlds. Made only if it is requested by its path.
+Agents of the river crossing task: tests in fixed worlds, made only if they are requested by their path, and a page on
+which a modular agent plays.
 
 REQUIRED INPUTS:
 
+    checkpoint = <results>/runs/{algo}/river_crossing/{model}/{run}/checkpoint.npz
     keras      = <results>/runs/{algo}/river_crossing/{model}/{run}/frozen/model.keras
     record     = <results>/runs/{algo}/river_crossing/{model}/{run}/frozen/model.json
 
@@ -10,6 +12,7 @@ OUTPUTS:
 
     report     = <results>/runs/{algo}/river_crossing/{model}/{run}/robustness.json
     table      = <results>/runs/{algo}/river_crossing/{model}/{run}/robustness.csv
+    page       = <results>/runs/{algo}/river_crossing/{model}/{run}/live.html
 """
 
 
@@ -32,3 +35,25 @@ rule robustness:
         runtime="2h",
     script:
         "../scripts/robustness.py"
+
+
+rule live_page:
+    """Makes a page on which a modular agent plays, in any browser."""
+    input:
+        checkpoint="<results>/runs/{algo}/river_crossing/{model}/{run}/checkpoint.npz",
+    output:
+        page=report(
+            "<results>/runs/{algo}/river_crossing/{model}/{run}/live.html",
+            caption="../report/live_page.rst",
+            category="Live",
+            labels={"algorithm": "{algo}", "network": "{model}", "run": "{run}"},
+        ),
+    log:
+        "<results>/runs/{algo}/river_crossing/{model}/{run}/logs/live_page.log",
+    conda:
+        "../../envs/neurozoo.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    script:
+        "../scripts/live_page.py"

@@ -92,3 +92,13 @@ def _climb(value: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
     lowest = min(np.float32(0), scores[possible].min()) - np.float32(1)
     hands = around[:, 1] > 0.5
     return np.concatenate([np.where(possible & ready, scores, lowest) for ready in (~hands, hands)])
+
+
+def crossing_weights() -> np.ndarray:
+    """Returns weights of `modular` that cross rivers: the agent wants stones while its hands are free."""
+    first, second = np.zeros((6, 4), np.float32), np.zeros((4, 5), np.float32)
+    first[:5, 0] = 9  # this unit is always on
+    first[5, 1] = 9  # and this one with a stone
+    second[0] = 1, 9, 9, -9, -9  # hands, resource, stone, water, trap
+    second[1] = -2, 0, -9, 9, 0  # with a stone, water does not matter
+    return np.concatenate([first.ravel(), second.ravel()])

@@ -569,6 +569,18 @@ def test_runs_whose_networks_weights_can_ablate_get_a_causal_report():
     assert pages == ["<results>/runs/ga/pong/small/1/causal.html"]
 
 
+def test_runs_and_imports_whose_agents_can_play_in_a_browser_get_a_page():
+    experiments = (
+        "experiments:\n"
+        "  a: {algo: ga, games: [river_crossing], models: [modular, small], preset: jolley2018}\n"
+        "  b: {algo: dsage, games: [maze], models: [full]}\n"
+        "imports: {c: {game: river_crossing, model: modular_rgb, genome: [1], observation: objects}}\n"
+    )
+    pages = [path for path in planned_products(checked(experiments)) if path.endswith("live.html")]
+    runs = ("ga/river_crossing/modular/1", "imported/river_crossing/modular_rgb/1")
+    assert pages == [f"<results>/runs/{run}/live.html" for run in runs]
+
+
 def test_a_dask_cluster_is_read_and_a_mistake_in_it_is_found():
     assert checked(DEMO)["distributed"] is None
     assert checked(DEMO + "distributed: local workers=2")["distributed"] == "local workers=2"

@@ -78,3 +78,22 @@ def keras_layout_of(game: str, model: str, protocol: Protocol) -> KerasLayout:
     layout = any_layout_of(game, get_keras_network(model).name, protocol)
     assert isinstance(layout, KerasLayout)  # `get_keras_network` returns Keras networks
     return layout
+
+
+def plays_live(model: str) -> bool:
+    """Returns whether agents with a network can play on a page: the modular ones, in the river crossing task."""
+    network = get_architecture(model)
+    return isinstance(network, Network) and network.is_modular
+
+
+def check_live(title: str, *, model: str) -> None:
+    """Checks that an agent can play on a page; `title` is its run.
+
+    Raises:
+        NeurozooError: It has another network.
+    """
+    if not plays_live(model):
+        raise NeurozooError(
+            f"{title} cannot play in a browser: live.html is for modular agents of river_crossing "
+            "(docs/river_crossing.md). Ask for activation.mp4, or open a window: python -m neurozoo play."
+        )

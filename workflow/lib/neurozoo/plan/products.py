@@ -13,6 +13,7 @@ from neurozoo.plan.planned_runs import (
     filmed_runs,
     filter_files,
     imported_runs,
+    live_runs,
     planned_runs,
     runs_with_layer,
     runs_with_levels,
@@ -51,6 +52,7 @@ def planned_products(config: Mapping) -> list[str]:
         *_movies(config),
         *_filters(config),
         *run_files("causal.html", causal_runs(config)),
+        *run_files("live.html", live_runs(config)),
         *_comparisons(config),
     ]
 

@@ -10,6 +10,7 @@ from neurozoo.agents.playable_agent import IMPORTED
 from neurozoo.agents.zoo_listing import is_run_number
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.spec import AlgorithmSpec
+from neurozoo.environments.game_networks import check_live
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import KERAS_NETWORKS
 from neurozoo.plan.filter_products import PRODUCTS
@@ -34,7 +35,7 @@ from neurozoo.plan.products import FIGURES
 _OF = {
     "network": (
         r"checkpoint\.npz|genome\.json|frozen/.*|rollout\..*|rollouts/.*|activation\.mp4|loop\.webp|game\.mp4|layer_.*\.mp4|"
-        r"generations\.mp4|test\.json|evaluation\.json|filters/.*|causal\..*|population\.html",
+        r"generations\.mp4|test\.json|evaluation\.json|filters/.*|causal\..*|live\.html|population\.html",
         "archive.html, archive.mp4 or heatmap.png",
     ),
     "archive": (
@@ -108,6 +109,8 @@ def check_run_targets(config: Mapping, targets: Iterable[str]) -> None:
             )
         if name.startswith("causal."):
             check_causal(config, run)
+        if name == "live.html":
+            check_live(run.name, model=run.model)
         if name.startswith("filters/") and run.algo != IMPORTED:
             _check_picture(config, run, name)
         kept = Path(config["pathvars"]["results"], "runs", run.name, "population")
