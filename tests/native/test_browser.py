@@ -18,7 +18,7 @@ from neurozoo.genomes.genome import Genome, Weights
 from neurozoo.native.browser import MODULE, compile_module, compiler_version, hash_units, read_facts, read_module
 from neurozoo.networks.catalogue import NETWORKS, get_network
 from neurozoo.networks.modular import landscape_cycles
-from neurozoo.play.live_page import agent_of_page
+from neurozoo.play.page import agent_of_page
 
 from tests.unit.networks.modular_twin import crossing_weights, run_modular
 
@@ -58,7 +58,7 @@ def play():
 
     def run(checkpoint, worlds, module=None):
         asked = {"module": module or read_module(), "agent": agent_of_page(checkpoint), "worlds": worlds}
-        script = (STATIC / "live.js").read_text() + DRIVER
+        script = (STATIC / "play.js").read_text() + DRIVER
         result = subprocess.run([node, "-e", script], input=json.dumps(asked), capture_output=True, text=True)
         assert result.returncode == 0, result.stderr[-4000:]
         return json.loads(result.stdout)

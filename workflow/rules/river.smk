@@ -12,7 +12,7 @@ OUTPUTS:
 
     report     = <results>/runs/{algo}/river_crossing/{model}/{run}/robustness.json
     table      = <results>/runs/{algo}/river_crossing/{model}/{run}/robustness.csv
-    page       = <results>/runs/{algo}/river_crossing/{model}/{run}/live.html
+    page       = <results>/runs/{algo}/river_crossing/{model}/{run}/play.html
 """
 
 
@@ -37,23 +37,23 @@ rule robustness:
         "../scripts/robustness.py"
 
 
-rule live_page:
+rule play_page:
     """Makes a page on which a modular agent plays, in any browser."""
     input:
         checkpoint="<results>/runs/{algo}/river_crossing/{model}/{run}/checkpoint.npz",
     output:
         page=report(
-            "<results>/runs/{algo}/river_crossing/{model}/{run}/live.html",
-            caption="../report/live_page.rst",
-            category="Live",
+            "<results>/runs/{algo}/river_crossing/{model}/{run}/play.html",
+            caption="../report/play_page.rst",
+            category="Play",
             labels={"algorithm": "{algo}", "network": "{model}", "run": "{run}"},
         ),
     log:
-        "<results>/runs/{algo}/river_crossing/{model}/{run}/logs/live_page.log",
+        "<results>/runs/{algo}/river_crossing/{model}/{run}/logs/play_page.log",
     conda:
         "../../envs/neurozoo.yaml"
     resources:
         mem_mb=1000,
         runtime="10m",
     script:
-        "../scripts/live_page.py"
+        "../scripts/play_page.py"

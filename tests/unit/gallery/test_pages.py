@@ -198,13 +198,15 @@ def test_a_name_that_is_not_utf_8_is_left_out_and_named(results):
     assert "gr\\xfc\\xdfe.png" in (results / "site" / "index.html").read_text()
 
 
-def test_card_and_page_of_a_run_that_plays_live_have_a_link_to_it_also_in_a_bundle(results, tmp_path):
-    (results / RUN / "live.html").write_text("<title>live</title>")
+def test_card_and_page_of_a_run_that_plays_in_browser_have_a_link_to_it_also_in_a_bundle(results, tmp_path):
+    (results / RUN / "play.html").write_text("<title>play</title>")
     build_site(results, replications=100)
     bundle_site(results, tmp_path / "bundle", replications=100)
     for folder, name in itertools.product((results / "site", tmp_path / "bundle"), (f"{RUN}.html", "index.html")):
-        (link,) = re.findall(r'<a[^>]*href="([^"]*)">(?:<svg.*?</svg>)?Play live</a>', (folder / name).read_text())
-        assert ((folder / name).parent / link).read_text() == "<title>live</title>"
+        (link,) = re.findall(
+            r'<a[^>]*href="([^"]*)">(?:<svg.*?</svg>)?Play in the browser</a>', (folder / name).read_text()
+        )
+        assert ((folder / name).parent / link).read_text() == "<title>play</title>"
 
 
 def test_a_page_of_nothing_says_so(tmp_path):

@@ -576,9 +576,9 @@ def test_runs_and_imports_whose_agents_can_play_in_a_browser_get_a_page():
         "  b: {algo: dsage, games: [maze], models: [full]}\n"
         "imports: {c: {game: river_crossing, model: modular_rgb, genome: [1], observation: objects}}\n"
     )
-    pages = [path for path in planned_products(checked(experiments)) if path.endswith("live.html")]
+    pages = [path for path in planned_products(checked(experiments)) if path.endswith("play.html")]
     runs = ("ga/river_crossing/modular/1", "imported/river_crossing/modular_rgb/1")
-    assert pages == [f"<results>/runs/{run}/live.html" for run in runs]
+    assert pages == [f"<results>/runs/{run}/play.html" for run in runs]
 
 
 def test_a_dask_cluster_is_read_and_a_mistake_in_it_is_found():

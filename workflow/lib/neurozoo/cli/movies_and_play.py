@@ -88,7 +88,7 @@ def add_play_options(command: argparse.ArgumentParser) -> None:
     """Adds how an agent plays for people who watch it."""
     option, place = command.add_argument, command.add_mutually_exclusive_group()
     place.add_argument("--terminal", action="store_true", help="draw into this terminal instead of a window")
-    page = "write live.html, on which a modular agent plays in any browser (docs/river_crossing.md)"
+    page = "write play.html, on which a modular agent plays in any browser (docs/river_crossing.md)"
     place.add_argument("--browser", action="store_true", help=page)
     args.add(command, "epsilon", "sticky-probability")
     option("--manual", action="store_true", help="play yourself; key m switches between you and the agent")
@@ -197,11 +197,11 @@ def show_play(options: argparse.Namespace) -> None:
     """Lets an agent play; see `python -m neurozoo play --help`."""
     from neurozoo.agents.frozen import RECORD_FILE, open_frozen
     from neurozoo.play import TerminalDisplay, WindowDisplay, play_games
-    from neurozoo.play.live_page import write_live_page
+    from neurozoo.play.page import write_play_page
 
     if options.browser:
-        write_live_page(options.folder / "checkpoint.npz", options.folder / "live.html")
-        print(f"{options.folder / 'live.html'}: open it in a browser")
+        write_play_page(options.folder / "checkpoint.npz", options.folder / "play.html")
+        print(f"{options.folder / 'play.html'}: open it in a browser")
         return
     folder = options.folder if (options.folder / RECORD_FILE).exists() else options.folder / "frozen"
     title = open_frozen(folder).title

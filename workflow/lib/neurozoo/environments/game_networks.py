@@ -80,20 +80,20 @@ def keras_layout_of(game: str, model: str, protocol: Protocol) -> KerasLayout:
     return layout
 
 
-def plays_live(model: str) -> bool:
+def plays_in_browser(model: str) -> bool:
     """Returns whether agents with a network can play on a page: the modular ones, in the river crossing task."""
     network = get_architecture(model)
     return isinstance(network, Network) and network.is_modular
 
 
-def check_live(title: str, *, model: str) -> None:
+def check_browser(title: str, *, model: str) -> None:
     """Checks that an agent can play on a page; `title` is its run.
 
     Raises:
         NeurozooError: It has another network.
     """
-    if not plays_live(model):
+    if not plays_in_browser(model):
         raise NeurozooError(
-            f"{title} cannot play in a browser: live.html is for modular agents of river_crossing "
+            f"{title} cannot play in a browser: play.html is for modular agents of river_crossing "
             "(docs/river_crossing.md). Ask for activation.mp4, or open a window: python -m neurozoo play."
         )

@@ -32,7 +32,7 @@ PICTURES: Titles = (
     ("*.png", "{}"),
 )
 PAGES: Titles = (
-    ("live.html", "The agent plays in your browser, in worlds that you can change"),
+    ("play.html", "The agent plays in your browser, in worlds that you can change"),
     ("causal.html", "What decides: the score when parts of the network are ablated"),
     ("archive.html", "Archive: the level in every cell, interactive"),
     ("filters/guided.html", "Guided backpropagation of all convolutions"),

@@ -8,12 +8,12 @@ from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.spec import AlgorithmSpec
 from neurozoo.plan.planned_runs import (
     PlannedRun,
+    browser_runs,
     causal_runs,
     classified_games,
     filmed_runs,
     filter_files,
     imported_runs,
-    live_runs,
     planned_runs,
     runs_with_layer,
     runs_with_levels,
@@ -52,7 +52,7 @@ def planned_products(config: Mapping) -> list[str]:
         *_movies(config),
         *_filters(config),
         *run_files("causal.html", causal_runs(config)),
-        *run_files("live.html", live_runs(config)),
+        *run_files("play.html", browser_runs(config)),
         *_comparisons(config),
     ]
 

@@ -10,7 +10,7 @@ from neurozoo.agents.playable_agent import IMPORTED
 from neurozoo.agents.zoo_listing import is_run_number
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.spec import AlgorithmSpec
-from neurozoo.environments.game_networks import check_live
+from neurozoo.environments.game_networks import check_browser
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import KERAS_NETWORKS
 from neurozoo.plan.filter_products import PRODUCTS
@@ -109,8 +109,8 @@ def check_run_targets(config: Mapping, targets: Iterable[str]) -> None:
             )
         if name.startswith("causal."):
             check_causal(config, run)
-        if name == "live.html":
-            check_live(run.name, model=run.model)
+        if name == "play.html":
+            check_browser(run.name, model=run.model)
         if name.startswith("filters/") and run.algo != IMPORTED:
             _check_picture(config, run, name)
         kept = Path(config["pathvars"]["results"], "runs", run.name, "population")

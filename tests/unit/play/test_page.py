@@ -7,7 +7,7 @@ import pytest
 from neurozoo.agents.checkpoint import Checkpoint, write_checkpoint
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError
-from neurozoo.play.live_page import write_live_page
+from neurozoo.play.page import write_play_page
 
 from tests.unit.networks.modular_twin import crossing_weights
 
@@ -18,12 +18,12 @@ SIZES = pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("live")
+    folder = tmp_path_factory.mktemp("play")
     protocol = get_protocol("river_fixed", observation="objects")
     agent = Checkpoint(crossing_weights(), "ga", "river_crossing", "modular", 1, protocol, 18)
     write_checkpoint(folder / "checkpoint.npz", agent)
-    write_live_page(folder / "checkpoint.npz", folder / "live.html")
-    return folder / "live.html"
+    write_play_page(folder / "checkpoint.npz", folder / "play.html")
+    return folder / "play.html"
 
 
 @pytest.fixture
@@ -208,9 +208,9 @@ def test_the_theme_of_the_gallery_holds_here(visit):
 
 def test_agents_that_choose_actions_are_refused(tmp_path, agent):
     write_checkpoint(tmp_path / "checkpoint.npz", agent("small"))
-    with pytest.raises(NeurozooError, match=r"breakout/small/1 cannot play in a browser: live\.html is for modular"):
-        write_live_page(tmp_path / "checkpoint.npz", tmp_path / "live.html")
-    assert not (tmp_path / "live.html").exists()
+    with pytest.raises(NeurozooError, match=r"breakout/small/1 cannot play in a browser: play\.html is for modular"):
+        write_play_page(tmp_path / "checkpoint.npz", tmp_path / "play.html")
+    assert not (tmp_path / "play.html").exists()
 
 
 def test_a_finger_that_scrolls_over_the_landscape_changes_nothing_and_one_that_taps_does(visit):

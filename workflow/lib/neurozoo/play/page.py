@@ -8,7 +8,7 @@ import os
 from typing import Any
 
 from neurozoo.agents.checkpoint import Checkpoint, read_checkpoint
-from neurozoo.environments.game_networks import check_live, layout_of
+from neurozoo.environments.game_networks import check_browser, layout_of
 from neurozoo.environments.game_titles import game_title
 from neurozoo.files import write_text
 from neurozoo.files.templates import STATIC, environment
@@ -16,23 +16,23 @@ from neurozoo.native.browser import read_module
 from neurozoo.networks.native_plan import native_plan, plan_scales
 
 
-def write_live_page(checkpoint: str | os.PathLike, output: str | os.PathLike) -> None:
+def write_play_page(checkpoint: str | os.PathLike, output: str | os.PathLike) -> None:
     """Writes a page with an agent that plays, and whose world one can change.
 
     Raises:
         NeurozooError: The checkpoint is missing or damaged, or is of no agent that can be played so.
     """
     agent = read_checkpoint(checkpoint)
-    check_live(agent.title, model=agent.model)
+    check_browser(agent.title, model=agent.model)
     page = (
         environment()
-        .get_template("live.html")
+        .get_template("play.html")
         .render(
             title=game_title(agent.game),
             who=f"{agent.algo} · {agent.model.replace('_', ' ')} · run {agent.run}",
             agent=agent_of_page(agent),
             module=read_module(),
-            script=(STATIC / "live.js").read_text(encoding="utf-8"),
+            script=(STATIC / "play.js").read_text(encoding="utf-8"),
         )
     )
     write_text(output, page)
