@@ -64,6 +64,10 @@ class AtariEnvironment(World):
         """The console's memory: uint8, shape (128,)."""
         return self._emulator.getRAM()
 
+    def set_ram(self, address: int, value: int) -> None:
+        """Writes a byte of the console's memory, which shows in the next frame."""
+        self._emulator.setRAM(address, value)
+
     def _start(self, seed: int, noops: int) -> None:
         self._emulator.setInt("random_seed", seed)
         self._random = SplitMix64(seed)

@@ -62,6 +62,14 @@ class World(ABC):
         """The console's memory: uint8, shape (bytes,); (0,) for games without it."""
         return np.zeros(0, np.uint8)
 
+    def set_ram(self, address: int, value: int) -> None:
+        """Writes a byte of the console's memory.
+
+        Raises:
+            NeurozooError: The game has no such memory.
+        """
+        raise NeurozooError(f"{self.game} has no console memory that could be changed.")
+
     @property
     def final_positions(self) -> np.ndarray:
         """float32, (rows, coordinates): see `EpisodeResult.behaviour`; (0, 0) for games without it."""
