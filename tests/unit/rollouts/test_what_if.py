@@ -6,7 +6,10 @@ from neurozoo.agents.frozen import open_frozen
 from neurozoo.environments import make_world
 from neurozoo.errors import NeurozooError
 from neurozoo.figures.what_if_grid import draw_grid
-from neurozoo.rollouts.change import Change
+from neurozoo.interventions.change import Change
+from neurozoo.rollouts.episode import Episode
+from neurozoo.rollouts.perturbations import Perturbation
+from neurozoo.rollouts.player import Player
 from neurozoo.rollouts.rollout import record_rollout
 from neurozoo.rollouts.what_if import COUNTERFACTUAL, FACTUAL, play_what_if
 from neurozoo.rollouts.what_if_grid import measure_grid
@@ -177,7 +180,7 @@ def test_what_does_not_fit_is_refused(what_if, change, sentence):
 
 def test_an_agent_of_another_game_or_protocol_cannot_take_over(what_if, frozen_folder):
     for choices, sentence in (
-        ({"game": "pong"}, "The game of ga/breakout/small/1 is breakout, but ga/pong/small/1 has pong."),
+        ({"game": "pong"}, "The game of ga/breakout/small/1 is breakout, but that of ga/pong/small/1 is pong."),
         ({"protocol": "machado2018"}, "The protocol of ga/breakout/small/1 is "),
     ):
         with pytest.raises(
@@ -202,11 +205,44 @@ def test_a_grid_has_what_a_what_if_finds(grid, what_if, tmp_path):
     for moment in record["moments"]:
         place = record["actions"].index(moment["action"])
         as_it_was = {name: record[name] for name in ("score", "steps", "is_cut")}
-        assert moment["outcomes"][place] == as_it_was
+        assert moment["outcomes"][place] == {**as_it_was, "rejoins": moment["step"] + 1}
         change = {"step": moment["step"], "action": record["actions"][place - 1]}
-        found, *_ = what_if(change, frozen=frozen, recorded=recorded)
-        expected = {name: getattr(found.counterfactual, name) for name in ("score", "steps", "is_cut")}
-        assert moment["outcomes"][place - 1] == expected
+        found, *_ = what_if(change, frozen=frozen, recorded=recorded, steps=100)
+        for name in as_it_was:
+            assert moment["outcomes"][place - 1][name] == getattr(found.counterfactual, name)
+
+
+def test_an_episode_that_rejoins_the_recorded_one_stays_the_same(grid, what_if):
+    frozen, recorded, record = grid
+    rejoining = [
+        (moment["step"], name, outcome["rejoins"])
+        for moment in record["moments"]
+        for name, outcome in zip(record["actions"], moment["outcomes"], strict=True)
+        if name != moment["action"] and outcome["rejoins"]
+    ]
+    assert rejoining
+    for step, name, rejoins in rejoining:
+        _, one, other = what_if({"step": step, "action": name}, frozen=frozen, recorded=recorded, steps=100)
+        for key in KEYS:
+            np.testing.assert_array_equal(one[key][rejoins:], other[key][rejoins:])
+
+
+@pytest.mark.parametrize("game", ["breakout", "frostbite"])
+def test_a_saved_episode_goes_on_as_it_did(frozen_folder, game):
+    frozen = open_frozen(frozen_folder("small", game=game))
+    noise = Perturbation(observation=0.1, action=0.5, sticky_probability=0.25)
+    player, world = Player(frozen, noise, seed=1), make_world(game, noise.protocol(frozen))
+    episode = Episode(world, player, {"noops": 2, "seed": 4}, 3)
+
+    def play(steps):
+        return [(episode.step().seen.tobytes(), world.screen.tobytes(), episode.score) for _ in range(steps)]
+
+    play(20)
+    saved = episode.save()
+    before = play(30)
+    episode.restore(saved)
+    assert episode.save() == saved
+    assert play(30) == before
 
 
 def test_a_grid_is_drawn_and_a_damaged_one_refused(grid, tmp_path):

@@ -113,6 +113,14 @@ class World(ABC):
             NeurozooError: The episode is over, or the outputs have another shape.
         """
 
+    def save(self) -> tuple | None:
+        """Returns the state of the running episode, which can be pickled; None in games that cannot."""
+        return None
+
+    def restore(self, saved: tuple) -> None:
+        """Goes back to the state that `save` returned. Arrays and generators in it are the world's from then on."""
+        raise NeurozooError(f"{self.game} has no states that could be restored.")
+
     def close(self) -> None:  # noqa: B027  # most games hold nothing
         """Gives back what the game holds, such as windows and processes; afterwards it cannot be played."""
 

@@ -153,7 +153,8 @@ class _Scan:
         if not is_passed_on and Path.cwd() in place.parents:
             self._targets = place.relative_to(Path.cwd())
         self._resampling = resampling
-        self._media.prepare("runs/*/*/*/*/*.mp4", f"runs/*/*/*/*/{TAGS}/*/*.mp4", "movies/*.mp4")
+        folders = ("runs/*/*/*/*", "runs/*/*/*/*/what_if", f"runs/*/*/*/*/{TAGS}/*", "movies")
+        self._media.prepare(*(f"{folder}/*.mp4" for folder in folders))
 
     def run_folders(self) -> list[Path]:
         """Returns the folders of runs, and notes those whose names look like numbers but are none of a run."""
@@ -194,7 +195,9 @@ class _Scan:
             run = self._with_evaluation(run, folder)
         places = [(FINAL, folder), *((m.tag, m.place) for m in models if m.tag != FINAL)]
         movies = [movie for tag, place in places for movie in self._media.movies(place, tag=tag, game=game)]
-        pictures = [entry for _, place in places for entry in self._media.pictures(place, "*.png", "filters/*.png")]
+        movies += self._media.movies(folder, "what_if/*.mp4", game=game)
+        patterns = ("*.png", "filters/*.png", "what_if/*.png")
+        pictures = [entry for _, place in places for entry in self._media.pictures(place, *patterns)]
         files = [*self._media.files(folder, RUN_FILES), *self._media.files(folder, PAGES, "*.html", "filters/*.html")]
         run = replace(run, movies=tuple(movies), pictures=tuple(pictures), files=tuple(files))
         self._note_missing_files(run, folder)

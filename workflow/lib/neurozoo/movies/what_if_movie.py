@@ -11,12 +11,12 @@ from PIL import Image, ImageDraw
 
 from neurozoo.agents.frozen import FrozenModel, open_frozen
 from neurozoo.environments.game_titles import game_title
+from neurozoo.interventions.change import Change
 from neurozoo.movies.lettering import fitted, write
 from neurozoo.movies.screens import OVER, action_words, draw_packed, fitted_size
 from neurozoo.movies.themes import THEMES, Colour, Theme, ThemeName, colour_table, packed, packed_picture
 from neurozoo.movies.video import video_written_whole
 from neurozoo.movies.wide_frame import trained_by
-from neurozoo.rollouts.change import Change
 from neurozoo.rollouts.progress import Progress
 from neurozoo.rollouts.rollout_files import RolloutFile, open_rollout
 from neurozoo.rollouts.what_if import COUNTERFACTUAL, FACTUAL, MOST_STEPS, WhatIf, play_what_if

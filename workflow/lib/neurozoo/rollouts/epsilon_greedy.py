@@ -16,8 +16,9 @@ from neurozoo.agents.scoring import ScoredEpisode, summary
 from neurozoo.environments.protocols import Protocol, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_json
+from neurozoo.rollouts.episode import Episode
 from neurozoo.rollouts.perturbations import Perturbation
-from neurozoo.rollouts.player import Player, default_epsilon, episode_starts, own_rule, play_episode, world_of_agent
+from neurozoo.rollouts.player import Player, default_epsilon, episode_starts, own_rule, world_of_agent
 from neurozoo.rollouts.progress import Progress
 from neurozoo.text import aligned
 
@@ -91,7 +92,11 @@ def play_epsilon_greedily(
             began, draws_actions = time.perf_counter(), epsilon > 0 or rule == "sampled"
             played: list[ScoredEpisode] = []
             for start in episode_starts(world.protocol, seed=seed):
-                played.append(play_episode(world, player, start, len(played), watch=lambda _: progress.advance()))
+                episode = Episode(world, player, start, len(played))
+                while not world.is_done:
+                    episode.step()
+                    progress.advance()
+                played.append(episode.scored)
                 done = sum(episode.steps for episode in played)
                 if done >= steps if steps else len(played) == episodes:
                     break

@@ -13,8 +13,9 @@ import numpy as np
 from neurozoo.agents.frozen import FrozenModel
 from neurozoo.environments.protocols import Protocol
 from neurozoo.errors import NeurozooError
+from neurozoo.interventions.change import Change
 from neurozoo.interventions.intervention import INPUT, Intervention
-from neurozoo.rollouts.change import Change
+from neurozoo.rollouts.change_checks import check_change
 
 if TYPE_CHECKING:
     import keras
@@ -97,7 +98,7 @@ class Perturbation:
             NeurozooError: A number is out of range, or the agent's world has no actions or no emulator.
         """
         if self.change is not None:
-            self.change.check(frozen)
+            check_change(self.change, frozen)
         for name in ("observation", "parameter"):
             value = getattr(self, name)
             if not (value >= 0 and math.isfinite(value)):

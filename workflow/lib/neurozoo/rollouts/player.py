@@ -1,9 +1,8 @@
 """A frozen agent that plays, with or without perturbations, and the worlds and starts of its episodes."""
 
 import itertools
-import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -20,13 +19,13 @@ from neurozoo.agents.policies import (
     PolicyInputs,
     State,
 )  # fmt: skip
-from neurozoo.agents.scoring import ScoredEpisode
 from neurozoo.environments import World, make_world
 from neurozoo.environments.episode_seeds import draw_seed
 from neurozoo.environments.protocols import Protocol
 from neurozoo.environments.world import largest
 from neurozoo.errors import NeurozooError
 from neurozoo.randomness import Purpose
+from neurozoo.rollouts.change_checks import check_successor
 from neurozoo.rollouts.intervened import Intervening
 from neurozoo.rollouts.perturbations import ACTION, OBSERVATION, Perturbation, perturb_kernels
 
@@ -126,6 +125,17 @@ class Player:
     def _one_hot(self, action: int) -> np.ndarray:
         return np.eye(self._num_outputs, dtype=np.float32)[action]
 
+    def save(self) -> tuple:
+        """Returns what it remembers at this step, for `restore`: memory, random numbers and the action before."""
+        random = self._intervening.random if self._intervening else None
+        return self._observation_rng, self._action_rng, random, self._state, self._previous_action, self._step
+
+    def restore(self, saved: tuple) -> None:
+        """Remembers what it remembered when `save` was called; the arrays and generators are its own from then on."""
+        self._observation_rng, self._action_rng, random, self._state, self._previous_action, self._step = saved
+        if self._intervening:
+            self._intervening.random = random
+
     def note_played(self, action: int) -> None:
         """Notes that another action was played than the one that was decided on, as the network will see it."""
         self._previous_action = 0 if self._is_continuous else action
@@ -138,7 +148,7 @@ def _successor(frozen: FrozenModel, perturbation: Perturbation, *, seed: int) ->
         return None
     folder = Path(perturbation.change.agent)
     other = open_frozen(folder / "frozen" if (folder / "frozen").is_dir() else folder)
-    perturbation.change.check_successor(frozen, other)
+    check_successor(frozen, other)
     return Player(other, replace(perturbation, change=None, intervention=None), seed=seed)
 
 
@@ -167,27 +177,6 @@ def episode_starts(protocol: Protocol, *, seed: int, noops: int | None = None) -
         generator = np.random.default_rng([seed, episode])
         drawn = protocol.draw_noops(generator)
         yield {"noops": drawn if noops is None else noops, "seed": draw_seed(generator, Purpose.ROLLOUT, protocol)}
-
-
-def play_episode(
-    world: World,
-    player: Player,
-    start: Mapping[str, int],
-    number: int,
-    *,
-    most_steps: float = math.inf,
-    watch: Callable[[Decision], None],
-) -> ScoredEpisode:
-    """Plays an episode by its start and its number; it is cut off after `most_steps`. `watch` gets each decision."""
-    observation = world.reset(**start)
-    player.begin(number)
-    score = reward = 0.0
-    while not world.is_done and world.steps < most_steps:
-        decision = player.decide(observation, reward)
-        observation, reward, _ = world.act(decision.chosen)
-        score += reward
-        watch(decision)
-    return ScoredEpisode(**start, score=score, steps=world.steps, frames=world.frames)
 
 
 def own_rule(frozen: FrozenModel) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from neurozoo.agents.frozen import open_frozen
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_json
-from neurozoo.rollouts.change import Change
+from neurozoo.interventions.change import Change
 from neurozoo.rollouts.rollout import record_episodes
 from neurozoo.rollouts.rollout_files import REMEDY, RolloutFile, open_rollout
 

@@ -6,12 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from neurozoo.agents.frozen import FrozenModel
 from neurozoo.environments import World
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.interventions.intervention import INPUT, Intervention
 
-RAM_BYTES = 128  # of the console
 KINDS = ("action", "ram", "pixels", "intervention", "agent")
 BRIEF = ("action", "ram")  # kinds that last one step, unless a duration is given; the others last to the end
 _BYTE, _PIXELS = re.compile(r"(\d+)=(\d+)"), re.compile(r"(\d+),(\d+),(\d+),(\d+)=(mean|[-+.\de]+)")
@@ -88,50 +86,6 @@ class Change:
         if self.is_at(world.steps):
             for address, value in self.ram:
                 world.set_ram(address, value)
-
-    def check(self, frozen: FrozenModel) -> None:
-        """Refuses a change that this agent's game cannot have.
-
-        Raises:
-            NeurozooError: The game has no such action or no memory, or an address or a value is out of range.
-        """
-        if self.action is not None and frozen.is_continuous:
-            raise NeurozooError(
-                f"{frozen.game} has continuous outputs and no actions by name. Change something else: pixels, "
-                "intervention or agent."
-            )
-        if self.action is not None and self.action not in frozen.actions:
-            raise unknown_name("action", self.action, frozen.actions)
-        if self.ram and frozen.protocol.world != "atari":
-            raise NeurozooError(
-                f"{frozen.game} has no console memory that could be changed. Change something else: action, pixels, "
-                "intervention or agent."
-            )
-        for address, value in self.ram:
-            if not (address < RAM_BYTES and value < 256):
-                raise NeurozooError(
-                    f"ram {address}={value}: the console has the addresses 0 to {RAM_BYTES - 1} with values from 0 to "
-                    "255. Choose among them."
-                )
-
-    def check_successor(self, frozen: FrozenModel, other: FrozenModel) -> None:
-        """Refuses another agent that cannot play on where this one stops.
-
-        Raises:
-            NeurozooError: It plays another game, or under another protocol.
-        """
-        for what, own, found in (
-            ("game", frozen.game, other.game),
-            ("protocol", frozen.protocol.name, other.protocol.name),
-            ("actions", frozen.actions, other.actions),
-            ("protocol", frozen.protocol, other.protocol),
-        ):
-            if own != found:
-                told = f"{own}, but {other.title} has {found}" if isinstance(own, str) else f"other ones: {other.title}"
-                raise NeurozooError(
-                    f"The {what} of {frozen.title} is {told}. An agent can take over only in the same game under the "
-                    "same protocol. Choose another."
-                )
 
 
 def _byte(text: str) -> tuple[int, int]:
