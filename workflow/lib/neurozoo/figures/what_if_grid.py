@@ -4,7 +4,6 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import plotnine as p9
 
@@ -17,8 +16,9 @@ REMEDY = "Make it again: python -m neurozoo what-if RUN_DIR --grid."
 _CAPTION = (
     "Each cell is one episode: one other action, then the agent again, with the same random numbers. One continuation "
     "each, so there is no interval, and a difference may be luck: any other action also changes what the game does "
-    "later. ○ what the agent did; + cut off before its end. The moments are those where the agent hesitated most: the "
-    "smallest difference between its two best outputs in each of equal parts of the episode."
+    "later. ○ what the agent did; = the game came back to its recorded state; + cut off before its end. The moments "
+    "are those where the agent hesitated most: the smallest difference between its two best outputs in each of equal "
+    "parts of the episode."
 )
 _LETTERS = 150  # of a line of the caption
 _COLOURS = ("#B2182B", "#F7F7F7", "#2166AC")  # worse, equal, better
@@ -62,21 +62,20 @@ def draw_grid(grid: str | os.PathLike, outputs: Sequence[str | os.PathLike]) -> 
 
 def _cells(record: dict) -> pd.DataFrame:
     """Returns a row for each cell: `panel`, `step`, `action`, `share` of the panel's largest change, and `label`."""
-    rows = [
-        {"panel": panel, "step": f"{moment['step'] + 1:,}", "action": action, "change": outcome[key] - record[key],
-         "mark": ("○" if action == moment["action"] else "") + ("+" if outcome["is_cut"] else "")}
-        for key, panel in (("score", "Score"), ("steps", "Length in steps"))
-        for moment in record["moments"]
-        for action, outcome in zip(record["actions"], moment["outcomes"], strict=True)
-    ]  # fmt: skip
-    cells = pd.DataFrame(rows)
+    rows = []
+    for key, panel in (("score", "Score"), ("steps", "Length in steps")):
+        for moment in record["moments"]:
+            for action, outcome in zip(record["actions"], moment["outcomes"], strict=True):
+                change = outcome[key] - record[key]
+                sign = "+" if change > 0 else "−" if change < 0 else ""
+                label = f"{sign}{number_label(abs(change))}{' +' if outcome['is_cut'] else ''}"
+                label = "=" if outcome["rejoins"] is not None else label
+                label = "○" if action == moment["action"] and not change else label
+                rows.append((panel, f"{moment['step']:,}", action, change, label))
+    cells = pd.DataFrame(rows, columns=["panel", "step", "action", "change", "label"])
     largest = cells.groupby("panel")["change"].transform(lambda changes: changes.abs().max() or 1)
     cells["share"] = cells["change"] / largest
     cells["is_dark"] = cells["share"].abs() > _DARK
-    signed = [
-        f"{'+' if change > 0 else '−' if change < 0 else ''}{number_label(abs(change))}" for change in cells["change"]
-    ]
-    cells["label"] = np.char.add(signed, [f" {mark}" if mark else "" for mark in cells["mark"]])
     for name in ("panel", "step"):
         cells[name] = pd.Categorical(cells[name], list(dict.fromkeys(cells[name])))
     cells["action"] = pd.Categorical(cells["action"], list(reversed(record["actions"])))

@@ -18,9 +18,10 @@ from neurozoo.agents.zoo_listing import ZooAgent, check_results, find_agents, is
 from neurozoo.algorithms.agent_names import label_with_name
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.files import read_json
+from neurozoo.files.npz import NpzReader
 from neurozoo.gallery.charts import thinned
 from neurozoo.gallery.file_titles import GRIDS, PAGES, RUN_FILES, TABLES
-from neurozoo.gallery.manifest import Collection, Manifest, Run, Score
+from neurozoo.gallery.manifest import Changeable, Collection, Manifest, Run, Score
 from neurozoo.gallery.media import MediaReader
 from neurozoo.gallery.missing import REMAKE, MissingList
 from neurozoo.machine import provenance
@@ -200,8 +201,21 @@ class _Scan:
         pictures = [entry for _, place in places for entry in self._media.pictures(place, *patterns)]
         files = [*self._media.files(folder, RUN_FILES), *self._media.files(folder, PAGES, "*.html", "filters/*.html")]
         run = replace(run, movies=tuple(movies), pictures=tuple(pictures), files=tuple(files))
+        with self.missing.noting_errors(folder / "rollout.npz"):
+            run = replace(run, changeable=self._changeable(folder))
         self._note_missing_files(run, folder)
         return run
+
+    def _changeable(self, folder: Path) -> Changeable | None:
+        needed = (folder / "rollout.npz", folder / "frozen" / RECORD_FILE)
+        if self._targets is None or not all(path.exists() and self.missing.has(path) for path in needed):
+            return None
+        frozen = open_frozen(folder / "frozen")
+        if frozen.is_continuous:
+            return None
+        with NpzReader(folder / "rollout.npz", keys=("actions",), remedy=REMAKE) as reader:
+            steps = reader.shape("actions")[0]
+        return Changeable((self._targets / folder.relative_to(self._results)).as_posix(), steps, frozen.actions)
 
     def of_game(self, game: str) -> Collection:
         """Describes files about all runs of a game."""

@@ -124,7 +124,7 @@ class _Scene:
         top, lefts = _SCREEN_TOP + (_SCREEN[1] - height) // 2, [x + (_SCREEN[0] - width) // 2 for x in _LEFTS]
         self._screens = [(slice(top, top + height), slice(left, left + width)) for left in lefts]
         self._largest = 1e-6  # difference so far
-        title = f"What if: {found.change.label}, from step {found.change.step + 1:,}"
+        title = f"What if: {found.change.label}, from step {found.change.step:,}"
         x = self._write(fitted(title, _TITLE, 760, bold=True), _MARGIN, 30, _TITLE, ink=theme.chosen, bold=True)
         words = [game_title(frozen.game), trained_by(frozen), frozen.model.replace("_", " "), f"run {frozen.run}"]
         about = "  ·  ".join(words if frozen.run else words[:-1])
@@ -154,7 +154,7 @@ class _Scene:
             if place and is_changed and not shown.is_over:
                 name += f": {self._change.label}"
             self._write(fitted(name, _LABEL, _SCREEN[0] - 110, bold=True), x, 76, _LABEL, ink=ink, bold=True)
-            told = "end" if shown.is_over else f"step {step + 1:,}"
+            told = "end" if shown.is_over else f"step {step:,}"
             self._write(told, x + _SCREEN[0], 76, _TEXT, align="right")
             y = _SCREEN_TOP + _SCREEN[1] + 30
             self._write(f"score {number_label(shown.score)}", x, y, 22, ink=ink, bold=True)
@@ -180,7 +180,7 @@ class _Scene:
         self._write("difference of", middle, top - 32, _NOTE, align="middle")
         self._write("observations", middle, top - 16, _NOTE, align="middle")
         first = self._found.first_other_screen
-        since = "none so far" if first is None or step < first else f"since step {first + 1:,}"
+        since = "none so far" if first is None or step < first else f"since step {first:,}"
         self._write(since, middle, top + _GAP + 18, _NOTE, align="middle")
 
 
