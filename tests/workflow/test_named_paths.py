@@ -29,6 +29,7 @@ experiments:
 imports: {e: {game: frostbite, model: small, genome: [1]}}
 freeze: {forms: [saved_model, graph]}
 interventions: {blind: {layer: observation, with: zero}}
+what_if: {left: {step: 120, action: LEFT}}
 """
 KINDS = ("ga_ns/river_crossing/small", "dqn/frostbite/nature", "impala/frostbite/impala_shallow", "dsage/mario/full")
 PLACES = {
@@ -39,6 +40,7 @@ PLACES = {
     "generation": "1",
     "game": "frostbite",
     "intervention": "blind",
+    "name": "left",
 }
 
 

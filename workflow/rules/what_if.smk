@@ -47,6 +47,7 @@ rule what_if:
     params:
         change=plan.what_if,
         interventions=config["interventions"],
+        title=lambda wildcards: wildcards.name.replace("_", " "),
         theme=config["movie"]["theme"],
     script:
         "../scripts/what_if.py"

@@ -12,6 +12,7 @@ with plain_errors(snakemake.log[0]):
         snakemake.output.movie,
         snakemake.params.change,
         interventions=snakemake.params.interventions,
+        title=snakemake.params.title,
         theme=snakemake.params.theme,
         log=snakemake.log[0],
         terminal=snakemake.resources.terminal,

@@ -40,6 +40,7 @@ def add_commands(commands: args.Commands) -> None:
     seeded = "take the episodes of this seed, RUN_DIR/rollouts/seed_SEED.npz; they are recorded if they are not there"
     recording("--seed", type=args.natural, help=seeded)
     option("--configfile", type=Path, default=Path("config.yaml"), help="where interventions have their names")
+    option("--title", default="", help="what the change means, such as 'the ball flies higher'")
     option("--fps", type=args.positive, default=30, help="pictures per second")
     option("--theme", choices=("dark", "light"), default="dark", help="colours")
     option("--output", type=Path, help="file to write (default: RUN_DIR/what_if/NAME.mp4, named after step and change)")
@@ -73,7 +74,7 @@ def _what_if(options: argparse.Namespace) -> None:
     words = " ".join(options.ram or [str(getattr(options, kind)) for kind in given])
     name = re.sub(r"[^\w.-]+", "_", f"{options.step} {words}").strip("_")
     output = options.output or folder / "what_if" / f"{name}.mp4"
-    choices = args.chosen(options, "steps", "before", "fps", "theme")
+    choices = args.chosen(options, "title", "steps", "before", "fps", "theme")
     found = film_what_if(frozen, rollout, output, change, interventions=interventions, **choices)
     one, other = found.factual, found.counterfactual
     scores = (

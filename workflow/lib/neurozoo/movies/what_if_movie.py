@@ -52,6 +52,7 @@ def film_what_if(
     change: Mapping[str, Any],
     *,
     interventions: Mapping[str, Mapping[str, Any]] | None = None,
+    title: str = "",
     steps: int = MOST_STEPS,
     before: int = BEFORE,
     fps: int = 30,
@@ -63,7 +64,8 @@ def film_what_if(
 
     For `what_if/NAME.mp4`, the outcome is written to `what_if/NAME.json`, and both recordings to the folder
     `what_if/NAME`. The change is an entry under `what_if` of the configuration, see `Change.from_config`; it may name
-    one of the interventions. All else is as in `play_what_if` and `render_activation_movie`.
+    one of the interventions. A `title` says for people what it means; without one, the change itself stands above the
+    games. All else is as in `play_what_if` and `render_activation_movie`.
 
     Raises:
         NeurozooError: As `play_what_if`; or ffmpeg failed, or the disk is full.
@@ -81,7 +83,7 @@ def film_what_if(
     with open_rollout(folder / FACTUAL, frozen) as one, open_rollout(folder / COUNTERFACTUAL, frozen) as other:
         first, last = max(0, found.change.step - before), max(one.steps, other.steps)
         branches = [_shown(frozen, each, first) for each in (one, other)]
-        scene = _Scene(frozen, found, (one, other), first=first, theme=THEMES[theme])
+        scene = _Scene(frozen, found, (one, other), title=title, first=first, theme=THEMES[theme])
         pauses = {found.change.step: round(_PAUSE * fps), last - 1: round(_PAUSE * fps)}
         with (
             Progress(f"what-if of {frozen.title}", total=last - first, log=log, terminal=terminal) as progress,
@@ -115,7 +117,14 @@ class _Scene:
     """Draws the frames: the two games, the difference of what they show between them, and both scores below."""
 
     def __init__(
-        self, frozen: FrozenModel, found: WhatIf, rollouts: tuple[RolloutFile, RolloutFile], *, first: int, theme: Theme
+        self,
+        frozen: FrozenModel,
+        found: WhatIf,
+        rollouts: tuple[RolloutFile, RolloutFile],
+        *,
+        title: str,
+        first: int,
+        theme: Theme,
     ):
         self._theme, self._change, self._found = theme, found.change, found
         self._image = np.full((HEIGHT, WIDTH), packed(theme.paper), np.uint32)
@@ -124,7 +133,7 @@ class _Scene:
         top, lefts = _SCREEN_TOP + (_SCREEN[1] - height) // 2, [x + (_SCREEN[0] - width) // 2 for x in _LEFTS]
         self._screens = [(slice(top, top + height), slice(left, left + width)) for left in lefts]
         self._largest = 1e-6  # difference so far
-        title = f"What if: {found.change.label}, from step {found.change.step:,}"
+        title = f"What if: {title or found.change.label}, from step {found.change.step:,}"
         x = self._write(fitted(title, _TITLE, 760, bold=True), _MARGIN, 30, _TITLE, ink=theme.chosen, bold=True)
         words = [game_title(frozen.game), trained_by(frozen), frozen.model.replace("_", " "), f"run {frozen.run}"]
         about = "  ·  ".join(words if frozen.run else words[:-1])
