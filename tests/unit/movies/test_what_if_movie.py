@@ -59,7 +59,7 @@ def test_the_command_names_the_movie_after_step_and_change(run_dir, capsys):
     main(["what-if", str(run_dir), "--step", "5", "--action", "LEFT", "--steps", "10", "--duration", "2"])
     path = run_dir / "what_if" / "5_LEFT.mp4"
     assert path.exists()
-    assert f"{path}: score 0 in 15 steps, 0 in 15 with LEFT" in capsys.readouterr().out
+    assert f"{path}: score 0 in 15 steps, with LEFT 0 in 15" in capsys.readouterr().out
     main(["what-if", str(run_dir), "--seed", "3", "--step", "5", "--ram", "99=120", "--steps", "5", "--json"])
     assert json.loads(capsys.readouterr().out)["change"]["ram"] == [[99, 120]]
     assert (run_dir / "rollouts" / "seed_3.npz").exists()
