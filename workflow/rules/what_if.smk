@@ -10,10 +10,11 @@ REQUIRED INPUTS:
 OUTPUTS:
 
     movie   = <results>/runs/{algo}/{game}/{model}/{run}/what_if/{name}.{mp4,json}
+    both    = <results>/runs/{algo}/{game}/{model}/{run}/what_if/{name}
     grid    = <results>/runs/{algo}/{game}/{model}/{run}/what_if/grid.{json,png}
 
-The changes have names in the configuration (`what_if`); request a movie or the grid by its path. The recordings of
-both branches are in the folder what_if/{name}.
+The changes have names in the configuration (`what_if`); request a movie or the grid by its path. Both branches are
+recordings in the folder what_if/{name}.
 """
 
 
@@ -32,7 +33,7 @@ rule what_if:
             labels={**RUN_LABELS, "change": "{name}"},
         ),
         outcome="<results>/runs/{algo}/{game}/{model}/{run}/what_if/{name}.json",
-        recordings=directory("<results>/runs/{algo}/{game}/{model}/{run}/what_if/{name}"),
+        both=directory("<results>/runs/{algo}/{game}/{model}/{run}/what_if/{name}"),
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/what_if_{name}.log",
     wildcard_constraints:

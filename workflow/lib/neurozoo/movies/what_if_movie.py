@@ -189,7 +189,7 @@ class _Scene:
         self._write("difference of", middle, top - 32, _NOTE, align="middle")
         self._write("observations", middle, top - 16, _NOTE, align="middle")
         first = self._found.first_other_screen
-        since = "none so far" if first is None or step < first else f"since step {first:,}"
+        since = "none so far" if first is None or step < first else f"first at step {first:,}"
         self._write(since, middle, top + _GAP + 18, _NOTE, align="middle")
 
 
