@@ -190,6 +190,43 @@ def test_an_agent_of_another_game_or_protocol_cannot_take_over(what_if, frozen_f
         assert sentence in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("game", "change", "sentence"),
+    [
+        (
+            "gym.CartPole-v1",
+            {"ram": ["49=1"]},
+            "gym.CartPole-v1 has no console memory that could be changed. Change som",
+        ),
+        (
+            "gym.Pendulum-v1",
+            {"action": "LEFT"},
+            "gym.Pendulum-v1 has continuous outputs and no actions by name. Change",
+        ),
+    ],
+)
+def test_worlds_without_memory_or_names_of_actions_say_so(what_if, frozen_folder, tmp_path, game, change, sentence):
+    frozen, recorded = frozen_folder("simple", game=game), tmp_path / "rollout.npz"
+    record_rollout(frozen, recorded, max_steps=20)
+    with pytest.raises(NeurozooError, match=sentence):
+        what_if({"step": 2, **change}, frozen=frozen, recorded=recorded)
+    _, one, other = what_if({"step": 2, "pixels": "0,0,0,0=9", "duration": 3}, frozen=frozen, recorded=recorded)
+    check_equal(one, other, until=2)
+    assert (other["observations"][2:5] == 9).all()
+
+
+def test_a_grid_of_a_world_that_saves_no_states_plays_from_the_start(frozen_folder, what_if, tmp_path):
+    frozen, recorded = frozen_folder("simple", game="gym.CartPole-v1"), tmp_path / "rollout.npz"
+    record_rollout(frozen, recorded)
+    record = measure_grid(frozen, recorded, tmp_path / "grid.json", moments=2, duration=2)
+    for moment in record["moments"]:
+        for action, outcome in zip(record["actions"], moment["outcomes"], strict=True):
+            change = {"step": moment["step"], "action": action, "duration": 2}
+            found, *_ = what_if(change, frozen=frozen, recorded=recorded, steps=500)
+            assert (outcome["score"], outcome["steps"]) == (found.counterfactual.score, found.counterfactual.steps)
+            assert outcome["rejoins"] is None
+
+
 @pytest.fixture
 def grid(own_copy_under, tmp_path):
     """A grid of an agent whose episodes are cut at 30 steps."""

@@ -71,7 +71,7 @@ def _what_if(options: argparse.Namespace) -> None:
     if (named := given.get("intervention")) is not None:
         given["intervention"], interventions = _intervention(named, options.configfile)
     change = {"step": options.step, "duration": options.duration, **given}
-    words = " ".join(options.ram or [str(getattr(options, kind)) for kind in given])
+    words = options.action or " ".join([*given, *(options.ram or [str(getattr(options, kind)) for kind in given])])
     name = re.sub(r"[^\w.-]+", "_", f"{options.step} {words}").strip("_")
     output = options.output or folder / "what_if" / f"{name}.mp4"
     choices = args.chosen(options, "title", "steps", "before", "fps", "theme")
