@@ -10,8 +10,6 @@ from neurozoo.cli import arguments as args
 from neurozoo.errors import NeurozooError
 from neurozoo.text import number_label
 
-KINDS = ("action", "ram", "pixels", "intervention", "agent")
-
 
 def add_commands(commands: args.Commands) -> None:
     """Adds `what-if`."""
@@ -40,7 +38,7 @@ def add_commands(commands: args.Commands) -> None:
     seeded = "take the episodes of this seed, RUN_DIR/rollouts/seed_SEED.npz; they are recorded if they are not there"
     recording("--seed", type=args.natural, help=seeded)
     option("--configfile", type=Path, default=Path("config.yaml"), help="where interventions have their names")
-    option("--title", default="", help="what the change means, such as 'the ball flies higher'")
+    option("--title", default="", help="such as 'the ball flies higher' (default: the change itself)")
     option("--fps", type=args.positive, default=30, help="pictures per second")
     option("--theme", choices=("dark", "light"), default="dark", help="colours")
     option("--output", type=Path, help="file to write (default: RUN_DIR/what_if/NAME.mp4, named after step and change)")
@@ -49,6 +47,7 @@ def add_commands(commands: args.Commands) -> None:
 
 def _what_if(options: argparse.Namespace) -> None:
     from neurozoo.agents.tagged_agents import frozen_tag_folder
+    from neurozoo.interventions.change import KINDS
     from neurozoo.movies.what_if_movie import film_what_if
     from neurozoo.rollouts.rollout import record_rollout
 

@@ -61,6 +61,9 @@ class Change:
         Raises:
             TypeError, NeurozooError: It is not one.
         """
+        for name, kinds in (("step", int), ("duration", int | None), ("action", str | None), ("agent", str | None)):
+            if isinstance(record[name], bool) or not isinstance(record[name], kinds):
+                raise TypeError(f"{name} is {record[name]!r:.80}")
         intervention = record["intervention"] and Intervention.from_record(record["intervention"])
         ram = tuple((int(address), int(value)) for address, value in record["ram"])
         return cls(**{**record, "ram": ram, "intervention": intervention})

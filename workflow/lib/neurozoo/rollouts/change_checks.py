@@ -26,7 +26,7 @@ def check_change(change: Change, frozen: FrozenModel) -> None:
             "intervention or agent."
         )
     for address, value in change.ram:
-        if not (address < RAM_BYTES and value < 256):
+        if not (0 <= address < RAM_BYTES and 0 <= value < 256):
             raise NeurozooError(
                 f"ram {address}={value}: the console has the addresses 0 to {RAM_BYTES - 1} with values from 0 to 255. "
                 "Choose among them."
