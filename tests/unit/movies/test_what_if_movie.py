@@ -1,9 +1,12 @@
 import json
 import shutil
+from argparse import Namespace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from neurozoo.__main__ import main
+from neurozoo.cli.what_if import _name
 from neurozoo.movies.game_movie import film_game
 from neurozoo.movies.themes import THEMES
 from neurozoo.movies.what_if_movie import BEFORE, HEIGHT, WIDTH, film_what_if
@@ -65,6 +68,18 @@ def test_the_command_names_the_movie_after_step_and_change(run_dir, capsys):
     main(["what-if", str(run_dir), "--seed", "3", "--step", "5", "--ram", "99=120", "--steps", "5", "--json"])
     assert json.loads(capsys.readouterr().out)["change"]["ram"] == [[99, 120]]
     assert (run_dir / "rollouts" / "seed_3.npz").exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "name"),
+    [
+        ("ram", ["54=60", "49=1"], "7_ram_54_60_49_1"),
+        ("agent", Path("/results/runs/dqn/pong/small/2"), "7_agent_dqn_pong_small_2"),
+        ("pixels", "0,0,83,41=mean", "7_pixels_0_0_83_41_mean"),
+    ],
+)
+def test_other_changes_are_named_after_their_kind_too(kind, value, name):
+    assert _name(Namespace(step=7, **{kind: value}), kind) == name
 
 
 def test_the_command_takes_interventions_by_name_or_as_yaml(run_dir, tmp_path, capsys):

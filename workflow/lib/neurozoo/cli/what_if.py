@@ -70,9 +70,7 @@ def _what_if(options: argparse.Namespace) -> None:
     if (named := given.get("intervention")) is not None:
         given["intervention"], interventions = _intervention(named, options.configfile)
     change = {"step": options.step, "duration": options.duration, **given}
-    words = options.action or " ".join([*given, *(options.ram or [str(getattr(options, kind)) for kind in given])])
-    name = re.sub(r"[^\w.-]+", "_", f"{options.step} {words}").strip("_")
-    output = options.output or folder / "what_if" / f"{name}.mp4"
+    output = options.output or folder / "what_if" / f"{_name(options, *given)}.mp4"
     choices = args.chosen(options, "title", "steps", "before", "fps", "theme")
     found = film_what_if(frozen, rollout, output, change, interventions=interventions, **choices)
     one, other = found.factual, found.counterfactual
@@ -80,6 +78,14 @@ def _what_if(options: argparse.Namespace) -> None:
         f"score {number_label(one.score)} in {one.steps:,} steps, with {found.change.label} {number_label(other.score)}"
     )
     args.print_result(options, asdict(found), f"{output}: {scores} in {other.steps:,}")
+
+
+def _name(options: argparse.Namespace, kind: str) -> str:
+    """Returns a name of step and change, such as `120_LEFT` or `356_ram_54_60`."""
+    value = getattr(options, kind)
+    words = value if kind == "ram" else value.parts[-4:] if kind == "agent" else [value]
+    kinds = [] if kind == "action" else [kind]
+    return re.sub(r"[^\w.-]+", "_", " ".join([str(options.step), *kinds, *words])).strip("_")
 
 
 def _intervention(text: str, configfile: Path) -> tuple[object, dict]:
