@@ -280,6 +280,24 @@ def test_tagged_agents_have_their_movies_under_their_run(results):
     assert [(movie.tag, len(movie.panels)) for movie in run.movies] == [("final", 6), ("400M", 6)]
 
 
+def test_a_run_with_a_recording_names_the_command_for_a_what_if_and_shows_its_movies(results, monkeypatch):
+    np.savez(results / RUN / "rollout.npz", actions=np.zeros(90, np.int16))
+    (results / RUN / "what_if").mkdir()
+    shutil.copy(results / RUN / "activation.mp4", results / RUN / "what_if" / "ball_up.mp4")
+    shutil.copy(results / RUN / "lineage.png", results / RUN / "what_if" / "grid.png")
+    monkeypatch.chdir(results.parent)
+    build_site("example", replications=100)
+    run = runs_of(Path("example"))["ga/frostbite/small/1"]
+    assert asdict(run.changeable) == {
+        "folder": f"example/{RUN}", "steps": 90, "actions": tuple(f"ACTION_{i}" for i in range(18)),
+    }  # fmt: skip
+    assert [movie.title for movie in run.movies] == ["Activations of every layer", "What if: ball up"]
+    assert "What if: other actions at some moments" in [picture.title for picture in run.pictures]
+    page = (results / "site" / f"{RUN}.html").read_text()
+    assert f"python -m neurozoo what-if example/{RUN} --step <span" in page
+    assert "what-if" not in (results / "site" / "runs/ga/frostbite/small/2.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("game", "unit"),
     [("pong", "frames"), ("river_crossing", "steps"), ("hard_maze", "steps"), ("gym.Taxi-v3", "steps")],

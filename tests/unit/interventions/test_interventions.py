@@ -104,8 +104,8 @@ def test_resampling_draws_a_recorded_step_each_time_and_a_region_keeps_the_rest(
     [
         (Intervention("conv3"), CHAIN, "did you mean 'conv"),
         (Intervention("conv2", (3,)), CHAIN, "has channels 0 to 2, but got 3"),
-        (Intervention("conv2", (1,), region=(0, 0, 1, 1)), CHAIN, "a region of 'conv2' changes with place"),
-        (Intervention("conv2", with_="resample"), CHAIN, "resample of 'conv2' changes with place or time"),
+        (Intervention("conv2", (1,), region=(0, 0, 1, 1)), CHAIN, "a region of 'conv2'"),
+        (Intervention("conv2", with_="resample"), CHAIN, "resample of 'conv2'"),
         (Intervention(INPUT, (0,), with_="mean"), CHAIN, "The input has no bias"),
         (Intervention("fc", with_="mean"), NETWORKS["simple_dqn"], "'fc' has no bias"),
         (Intervention("conv1"), NETWORKS["recurrent_large"], r"'recu1' \(recurrent_conv\) also passes on"),

@@ -53,6 +53,7 @@ def test_the_runs_of_targets_are_known_if_nothing_else_is_wanted():
         "results/runs/imported/pong/small/1/rollout.npz",
         "results/runs/imported/pong/small/1/causal.html",
         "results/runs/ga/river_crossing/modular_rgb/9/play.html",
+        "results/runs/impala/pong/impala_shallow/9/what_if/grid.png",
         "elsewhere/runs/dsage/maze/full/1/activation.mp4",
     ],
 )
@@ -83,6 +84,7 @@ def test_what_a_run_can_have_passes(target):
         ),
         ("impala/pong/impala_shallow/1/play.html", "cannot play in a browser"),
         ("map_elites/maze/plain/1/play.html", "comes to an archive, so its runs have no play.html."),
+        ("map_elites/maze/plain/1/what_if/left.mp4", "comes to an archive, so its runs have no what_if/left.mp4."),
         ("map_elites/maze/plain/1/causal.html", "comes to an archive, so its runs have no causal.html."),
         ("ga/pong/small/1/archive.html", "ga comes to a network, so its runs have no archive.html. Ask for activation"),
         ("ga/pong/small/9/filters/weights_nope.png", "small has no filters/weights_nope.png in pong. It has filters/w"),

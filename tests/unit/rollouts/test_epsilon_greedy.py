@@ -104,7 +104,7 @@ def test_the_same_game_over_and_over_is_recognised(short, own_copy_under):
 
 def test_the_same_game_may_be_chance_where_actions_are_drawn(short, monkeypatch):
     one = ScoredEpisode(0, 0, -21.0, 3056, 12224)
-    monkeypatch.setattr(epsilon_greedy, "_play", lambda *_, **__: one)
+    monkeypatch.setattr(epsilon_greedy.Episode, "scored", one)
     record = play_epsilon_greedily(short, epsilon=0.0, action_rules=["greedy", "sampled"], episodes=3)
     greedy, sampled = (test["summary"] for test in record["tests"])
     assert (greedy["standard_error"], sampled["standard_error"]) == (None, 0.0)

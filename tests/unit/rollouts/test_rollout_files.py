@@ -1,7 +1,11 @@
+import json
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 from neurozoo.agents.frozen import open_frozen
 from neurozoo.errors import NeurozooError
+from neurozoo.interventions.change import Change
 from neurozoo.rollouts.perturbations import Perturbation
 from neurozoo.rollouts.rollout_files import RolloutReader, open_rollout
 
@@ -47,6 +51,11 @@ def test_the_last_step_of_each_episode_shows_its_final_score(opened, rollout_fil
         assert rollout.final_scores == {3: 9, 29: 26}
 
 
+def changed(**fields):
+    change = asdict(Change(4, action="LEFT")) | fields
+    return np.array(json.dumps({**Perturbation().record, "seed": 0, "change": change}))
+
+
 @pytest.mark.parametrize("wanted", [[8, 3, 38, 8], {39}, np.array([0, 2, 3]), []])
 def test_wanted_rows_come_in_ascending_order_with_their_steps(rollout_file, monkeypatch, wanted):
     monkeypatch.setattr("neurozoo.rollouts.rollout_files.CHUNK", 3)
@@ -72,6 +81,9 @@ def test_wanted_rows_come_in_ascending_order_with_their_steps(rollout_file, monk
         ({"representation": np.zeros((40, 512), np.float32)}, r"representation \(steps, 256\).* but holds"),
         ({"perturbation": np.array('{"action": 2, "seed": 0}')}, "a perturbation and its seed as JSON"),
         ({"perturbation": np.array("[" * 9)}, "a perturbation and its seed as JSON"),
+        ({"perturbation": changed(step="4")}, "a perturbation and its seed as JSON"),
+        ({"perturbation": changed(ram=[[-1, 4]])}, "a perturbation and its seed as JSON"),
+        ({"perturbation": changed(action="JUMP")}, "a perturbation and its seed as JSON"),
         ({"frames": np.zeros((39, 210, 160, 3), np.uint8)}, "of at least one step, but holds observations"),
         ({"observations": np.zeros((40, 80, 80, 4), np.float32)}, r"but holds observations \(40, 80"),
         ({"frames": np.zeros((40, 210, 160), np.uint8)}, r"frames \(steps, height, width, 3\).* but holds"),

@@ -30,14 +30,15 @@ with plain_errors():  # the catalogue of networks, which users edit, is checked 
         results,
         simple_dqn,
         training,
+        what_if,
         worlds,
         zoo,
     )
     from neurozoo.cli.arguments import Parser, check_run_dirs
 
 GROUPS = (
-    training, logs, agents, frozen_agents, worlds, movies_and_play, filters, zoo, benchmarks, cloud, comparing, results,
-    simple_dqn, impala_gym,
+    training, logs, agents, frozen_agents, worlds, movies_and_play, what_if, filters, zoo, benchmarks, cloud, comparing,
+    results, simple_dqn, impala_gym,
 )  # fmt: skip
 
 

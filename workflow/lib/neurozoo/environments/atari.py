@@ -64,6 +64,20 @@ class AtariEnvironment(World):
         """The console's memory: uint8, shape (128,)."""
         return self._emulator.getRAM()
 
+    def set_ram(self, address: int, value: int) -> None:
+        """Writes a byte of the console's memory, which shows in the next frame."""
+        self._emulator.setRAM(address, value)
+
+    def save(self) -> tuple:
+        """Returns the state of the running episode: the emulator's with its random numbers, and what is kept here."""
+        emulator = self._emulator.cloneState(include_rng=True)
+        return emulator, self._random, self._last_frames, self._planes, self.steps, self.frames, self.is_done
+
+    def restore(self, saved: tuple) -> None:
+        """Goes back to the state that `save` returned; `screen` and `sound` show it from the next frame on."""
+        emulator, self._random, self._last_frames, self._planes, self.steps, self.frames, self.is_done = saved
+        self._emulator.restoreState(emulator)
+
     def _start(self, seed: int, noops: int) -> None:
         self._emulator.setInt("random_seed", seed)
         self._random = SplitMix64(seed)

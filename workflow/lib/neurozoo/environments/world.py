@@ -62,6 +62,14 @@ class World(ABC):
         """The console's memory: uint8, shape (bytes,); (0,) for games without it."""
         return np.zeros(0, np.uint8)
 
+    def set_ram(self, address: int, value: int) -> None:
+        """Writes a byte of the console's memory.
+
+        Raises:
+            NeurozooError: The game has no such memory.
+        """
+        raise NeurozooError(f"{self.game} has no console memory that could be changed.")
+
     @property
     def final_positions(self) -> np.ndarray:
         """float32, (rows, coordinates): see `EpisodeResult.behaviour`; (0, 0) for games without it."""
@@ -104,6 +112,14 @@ class World(ABC):
         Raises:
             NeurozooError: The episode is over, or the outputs have another shape.
         """
+
+    def save(self) -> tuple | None:
+        """Returns the state of the running episode, which can be pickled; None in games that cannot."""
+        return None
+
+    def restore(self, saved: tuple) -> None:
+        """Goes back to the state that `save` returned. Arrays and generators in it are the world's from then on."""
+        raise NeurozooError(f"{self.game} has no states that could be restored.")
 
     def close(self) -> None:  # noqa: B027  # most games hold nothing
         """Gives back what the game holds, such as windows and processes; afterwards it cannot be played."""

@@ -13,6 +13,7 @@ MOVIES: Titles = (
     ("layer_*.mp4", "Layer {}"),
     ("generations.mp4", "Generations side by side"),
     ("archive.mp4", "The archive, iteration after iteration"),
+    ("what_if/*.mp4", "What if: {}"),
     ("*.mp4", "{}"),
 )
 GRIDS: Titles = (("*.mp4", "All agents side by side"),)
@@ -20,6 +21,7 @@ PICTURES: Titles = (
     ("heatmap.png", "Archive"),
     ("phases.png", "Phases: random play, training, tests"),
     ("lineage.png", "Lineage"),
+    ("what_if/grid.png", "What if: other actions at some moments"),
     ("filters/weights_*.png", "Weights of {}"),
     ("filters/patches_*.png", "What {} responds to"),
     ("filters/synthetic_*.png", "Synthetic inputs for {}"),
@@ -68,6 +70,7 @@ RUN_FILES: Titles = (
     ("lineage.pdf", "Lineage, for print"),
     ("lineage.svg", "Lineage, vector graphics"),
     ("causal.csv", "The score when parts of the network are ablated"),
+    ("what_if/grid.json", "What if: scores and lengths after other actions"),
     ("filters/lean.csv", "Temporal lean of the first layer"),
     ("frozen/model.keras", "The network for Keras"),
     ("frozen/model.pb", "The network as a graph"),
@@ -84,7 +87,8 @@ RUN_FILES: Titles = (
 BY_FRAME = ("game.mp4",)
 # Folders in a results folder whose files the pages show.
 FOLDERS = (
-    "runs/*/*/*/*", "runs/*/*/*/*/frozen", "runs/*/*/*/*/filters", "runs/*/*/*/*/tags/*", "figures", "tables", "movies",
+    "runs/*/*/*/*", "runs/*/*/*/*/frozen", "runs/*/*/*/*/filters", "runs/*/*/*/*/what_if",
+    "runs/*/*/*/*/tags/*", "figures", "tables", "movies",
     "comparisons/*",
 )  # fmt: skip
 # Suffixes of files that are copied into a bundle. Pages of a bundle only name the others.

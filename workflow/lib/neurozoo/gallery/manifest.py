@@ -57,6 +57,15 @@ class Score:
 
 
 @dataclass(frozen=True)
+class Changeable:
+    """The recorded episodes of a run, which `python -m neurozoo what-if` plays on with another action."""
+
+    folder: str  # of the run, as the command needs it
+    steps: int
+    actions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Run:
     """One run."""
 
@@ -90,6 +99,7 @@ class Run:
     movies: tuple[MovieFile, ...] = ()  # movies of the result, and after them those of other tags
     pictures: tuple[Picture, ...] = ()  # figures and filters
     files: tuple[File, ...] = ()  # everything else
+    changeable: Changeable | None = None  # None without a recording, and for pages that are passed on
     problem: str = ""  # what is wrong with its files, in a sentence; empty if nothing is
 
     @property

@@ -5,6 +5,7 @@ import datetime
 import json
 import os
 import re
+import shlex
 import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -208,6 +209,7 @@ def _templates(files: str, url: str) -> jinja2.Environment:
         "url": quote,
         "file_url": lambda path: quote(files + _named(path, files)),
         "absolute": lambda path: urljoin(top, path),
+        "shell": shlex.quote,
         "page": lambda run: quote(_named(f"runs/{run.id}.html", files)),
         "game_page": lambda game: quote(_named(f"games/{game}.html", files)),
         "number": number_label,

@@ -1,5 +1,6 @@
 """Scans a results folder into a manifest: its runs, games and files, and what is damaged or not there yet."""
 
+import contextlib
 import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -17,10 +18,12 @@ from neurozoo.agents.tags import FINAL, TAGS
 from neurozoo.agents.zoo_listing import ZooAgent, check_results, find_agents, is_run_number
 from neurozoo.algorithms.agent_names import label_with_name
 from neurozoo.algorithms.registry import ALGORITHMS
+from neurozoo.errors import NeurozooError
 from neurozoo.files import read_json
+from neurozoo.files.npz import NpzReader
 from neurozoo.gallery.charts import thinned
 from neurozoo.gallery.file_titles import GRIDS, PAGES, RUN_FILES, TABLES
-from neurozoo.gallery.manifest import Collection, Manifest, Run, Score
+from neurozoo.gallery.manifest import Changeable, Collection, Manifest, Run, Score
 from neurozoo.gallery.media import MediaReader
 from neurozoo.gallery.missing import REMAKE, MissingList
 from neurozoo.machine import provenance
@@ -153,7 +156,8 @@ class _Scan:
         if not is_passed_on and Path.cwd() in place.parents:
             self._targets = place.relative_to(Path.cwd())
         self._resampling = resampling
-        self._media.prepare("runs/*/*/*/*/*.mp4", f"runs/*/*/*/*/{TAGS}/*/*.mp4", "movies/*.mp4")
+        folders = ("runs/*/*/*/*", "runs/*/*/*/*/what_if", f"runs/*/*/*/*/{TAGS}/*", "movies")
+        self._media.prepare(*(f"{folder}/*.mp4" for folder in folders))
 
     def run_folders(self) -> list[Path]:
         """Returns the folders of runs, and notes those whose names look like numbers but are none of a run."""
@@ -194,11 +198,26 @@ class _Scan:
             run = self._with_evaluation(run, folder)
         places = [(FINAL, folder), *((m.tag, m.place) for m in models if m.tag != FINAL)]
         movies = [movie for tag, place in places for movie in self._media.movies(place, tag=tag, game=game)]
-        pictures = [entry for _, place in places for entry in self._media.pictures(place, "*.png", "filters/*.png")]
+        movies += self._media.movies(folder, "what_if/*.mp4", game=game)
+        patterns = ("*.png", "filters/*.png", "what_if/*.png")
+        pictures = [entry for _, place in places for entry in self._media.pictures(place, *patterns)]
         files = [*self._media.files(folder, RUN_FILES), *self._media.files(folder, PAGES, "*.html", "filters/*.html")]
         run = replace(run, movies=tuple(movies), pictures=tuple(pictures), files=tuple(files))
+        with contextlib.suppress(NeurozooError):  # what is damaged is named anyway
+            run = replace(run, changeable=self._changeable(folder))
         self._note_missing_files(run, folder)
         return run
+
+    def _changeable(self, folder: Path) -> Changeable | None:
+        needed = (folder / "rollout.npz", folder / "frozen" / RECORD_FILE)
+        if self._targets is None or not all(path.exists() and self.missing.has(path) for path in needed):
+            return None
+        frozen = open_frozen(folder / "frozen")
+        if frozen.is_continuous:
+            return None
+        with NpzReader(folder / "rollout.npz", keys=("actions",), remedy=REMAKE) as reader:
+            steps = reader.shape("actions")[0]
+        return Changeable((self._targets / folder.relative_to(self._results)).as_posix(), steps, frozen.actions)
 
     def of_game(self, game: str) -> Collection:
         """Describes files about all runs of a game."""

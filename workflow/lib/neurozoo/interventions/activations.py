@@ -30,7 +30,7 @@ def replacement_of(
     mask, kind = intervention.mask(shape), intervention.with_
     if kind not in OF_RECORDINGS:
         factor = np.where(mask, np.float32(intervention.factor if kind == "scale" else 0), np.float32(1))
-        fixed = factor, np.zeros(shape, np.float32)
+        fixed = factor, np.where(mask, np.float32(intervention.value), np.float32(0))  # a value only if constant
         return lambda random: fixed
     if recorded is None:
         raise NeurozooError(f"with: {kind} takes activations from a recorded episode, but there is none.")

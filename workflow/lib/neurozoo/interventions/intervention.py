@@ -9,7 +9,7 @@ import numpy as np
 from neurozoo.errors import NeurozooError, unknown_name
 
 INPUT = "observation"  # the layer that stands for what the agent sees
-With = Literal["zero", "mean", "scale", "resample", "patch"]
+With = Literal["zero", "constant", "mean", "scale", "resample", "patch"]
 OF_RECORDINGS = ("mean", "resample", "patch")  # take their values from a recorded episode
 
 
@@ -17,9 +17,9 @@ OF_RECORDINGS = ("mean", "resample", "patch")  # take their values from a record
 class Intervention:
     """Replaces activations, behind the activation function, in every step of an episode.
 
-    `zero`: by 0. `mean`: by each channel's mean over a recording and all places. `scale`: by `factor` times their
-    value. `resample`: by the activations at a random step of a recording, another one in each step. `patch`: by those
-    at one `step` of it.
+    `zero`: by 0. `constant`: by `value`. `mean`: by each channel's mean over a recording and all places. `scale`: by
+    `factor` times their value. `resample`: by the activations at a random step of a recording, another one in each
+    step. `patch`: by those at one `step` of it.
 
     Raises:
         NeurozooError: The kind is unknown; or a number is out of range, or does not belong to the kind.
@@ -32,18 +32,20 @@ class Intervention:
     # (first row, first column, last row, last column) of the map, all inside; None for the whole map
     region: tuple[int, int, int, int] | None = None
     step: int = 0  # of `patch`
+    value: float = 0.0  # of `constant`
 
     def __post_init__(self) -> None:
         if self.with_ not in get_args(With):
             raise unknown_name("with", self.with_, get_args(With))
         if self.channels is not None and (not self.channels or min(self.channels) < 0):
             raise NeurozooError(f"channels should be numbers from 0, such as [3, 7], but are {list(self.channels)}.")
-        for name, kind, usual in (("factor", "scale", 1.0), ("step", "patch", 0)):
+        for name, kind, usual in (("factor", "scale", 1.0), ("step", "patch", 0), ("value", "constant", 0.0)):
             if getattr(self, name) != usual and self.with_ != kind:
                 raise NeurozooError(f"{name} belongs to with: {kind}, but with is {self.with_}. Leave {name} out.")
-        if not np.isfinite(self.factor) or self.step < 0:
+        if not np.isfinite([self.factor, self.value]).all() or self.step < 0:
             raise NeurozooError(
-                f"factor should be a number and step at least 0, but are {self.factor} and {self.step}."
+                f"factor and value should be numbers and step at least 0, but are {self.factor}, {self.value} and "
+                f"{self.step}."
             )
         if self.region is not None:
             top, left, bottom, right = self.region
@@ -69,6 +71,24 @@ class Intervention:
         given: dict[str, Any] = {fields_of[key]: value for key, value in entry.items() if value is not None}
         given = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
         return cls(**given)
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> "Intervention":
+        """Reads what `dataclasses.asdict` gives, by way of JSON.
+
+        Raises:
+            TypeError, NeurozooError: It is not one.
+        """
+        given: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in record.items()}
+        return cls(**given)
+
+    @property
+    def label(self) -> str:
+        """What changes, in a few words."""
+        part = "" if self.channels is None else f" {', '.join(map(str, self.channels))}"
+        where = "" if self.region is None else f" in {', '.join(map(str, self.region))}"
+        amount = {"constant": self.value, "scale": self.factor, "patch": self.step}.get(self.with_)
+        return f"{self.layer}{part}{where}: {self.with_}" + ("" if amount is None else f" {amount:g}")
 
     def mask(self, shape: Sequence[int]) -> np.ndarray:
         """Returns which activations change: bool, in the shape of the layer's activation, without a batch axis.

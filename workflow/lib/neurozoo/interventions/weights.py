@@ -33,8 +33,9 @@ def intervened_weights(
         means: Of `mean`: the mean activation of each channel, float, shape (channels,), by layer.
 
     Raises:
-        NeurozooError: A layer or channel does not exist, or no weights do this: for regions, `resample` and `patch`,
-            the means of inputs and of layers without a bias, recurrent layers, and virtual batch normalisation.
+        NeurozooError: A layer or channel does not exist, or no weights do this: for regions, `constant`, `resample`
+            and `patch`, the means of inputs and of layers without a bias, recurrent layers, and virtual batch
+            normalisation.
     """
     theta = np.array(theta, np.float32)
     for intervention in interventions:
@@ -83,9 +84,9 @@ def _apply(layout: Layout, theta: np.ndarray, intervention: Intervention, means:
             f"The network {layout.network.name!r} scales activations by statistics, which would change with the "
             f"weights. {_INSTEAD}"
         )
-    if intervention.region is not None or kind in ("resample", "patch"):
+    if intervention.region is not None or kind in ("constant", "resample", "patch"):
         what = kind if intervention.region is None else "a region"
-        raise NeurozooError(f"No weights do this: {what} of {name!r} changes with place or time. {_INSTEAD}")
+        raise NeurozooError(f"No weights do this: {what} of {name!r}. {_INSTEAD}")
     place = -1 if name == INPUT else names.index(name)
     own = layout.layers[place] if place >= 0 else None
     channels = np.flatnonzero(intervention.mask((own.out_shape if own else layout.observation_shape)[-1:]))

@@ -124,6 +124,8 @@ def _replayed(frozen: FrozenModel, recorded: RolloutFile, *, is_checked: bool = 
             )
         assert isinstance(action, int)  # a console has no continuous actions
         frames.clear()
+        if change := recorded.perturbation.change:
+            change.write_memory(environment)
         environment.step(action, watch=lambda gained: frames.append((environment.screen, environment.sound, gained)))
         for place, (screen, sound, gained) in enumerate(frames, 1):
             score += gained

@@ -26,7 +26,6 @@ from neurozoo.movies.screens import draw_packed, fitted_size
 from neurozoo.movies.stages import Form, Scale, Stage, choose_forms, stages_of
 from neurozoo.movies.themes import THEMES, Theme, ThemeName, colour_table, packed, packed_picture
 from neurozoo.records.comparability import read_facts, settings_in
-from neurozoo.records.run_result import FILE as RESULT
 from neurozoo.text import number_label
 
 ROWS = (720, 1080)  # heights of wide movies
@@ -45,11 +44,11 @@ _GREYS = packed_picture(np.repeat(np.arange(256, dtype=np.uint8)[:, None], 3, ax
 
 
 def trained_by(frozen: FrozenModel) -> str:
-    """Returns the title of an agent's algorithm; `PQN` for a run of `impala` that is one, if its folder is known."""
+    """Returns the title of an agent's algorithm; `PQN` for a run of `impala` that is one, if its settings are there."""
     if frozen.algo == IMPORTED:
         return "published weights"
     around = frozen.folder.parents[:3]  # of `frozen/`, `tags/TAG/frozen/`
-    run_dir = next((folder for folder in around if (folder / RESULT).exists()), None)
+    run_dir = next((folder for folder in around if (folder / "config.yaml").exists()), None)
     name = label_with_name(frozen.algo, settings_in(read_facts(run_dir / "config.yaml"))) if run_dir else ""
     spec = ALGORITHMS.get(frozen.algo)
     return name or (spec.title if spec else frozen.algo.replace("_", " "))

@@ -21,7 +21,8 @@ class InterventionSection(Section):
     with_: With = Field(
         default="zero",
         alias="with",
-        description="What replaces their activations: zero; their mean; scale (factor times their value); resample "
+        description="What replaces their activations: zero; constant (value); their mean; scale (factor times "
+        "their value); resample "
         "(those at a random step of rollout.npz, another one in each step); patch (those at its step).",
     )
     factor: Number = Field(default=1, description="Factor of scale.")
@@ -30,6 +31,27 @@ class InterventionSection(Section):
         description="First row, first column, last row and last column of the map that changes; empty for all of it.",
     )
     step: Whole = Field(default=0, ge=0, description="Step of rollout.npz for patch.")
+    value: Number = Field(default=0, description="Value of constant.")
+
+
+class WhatIfSection(Section):
+    """What changes in the episode of rollout.npz from one of its steps on, docs/causal.md: one kind of change."""
+
+    step: Whole = Field(ge=0, description="Step of rollout.npz, from 0, at which the change begins.")
+    duration: Annotated[Whole, Field(ge=1)] | None = Field(
+        default=None,
+        description="Steps for which it lasts; empty for 1 (action, ram) or until the end of the episode (others).",
+    )
+    action: str | None = Field(default=None, description="This action is played, such as LEFT.")
+    ram: Names = Field(default=[], description="The console's memory is written: ADDRESS=VALUE, such as 49=100.")
+    pixels: str | None = Field(
+        default=None,
+        description="The agent sees another rectangle: TOP,LEFT,BOTTOM,RIGHT=VALUE of the observation, or =mean.",
+    )
+    intervention: str | None = Field(default=None, description="One of the interventions, by name.")
+    agent: str | None = Field(
+        default=None, description="Another run plays on, such as dqn/pong/small/1: the same game and protocol."
+    )
 
 
 class Causal(Section):

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, Tag
 
-from neurozoo.plan.causal_sections import Causal, InterventionSection
+from neurozoo.plan.causal_sections import Causal, InterventionSection, WhatIfSection
 from neurozoo.plan.config_sections import (
     ABSENT,
     Comparisons,
@@ -210,6 +210,11 @@ class Config(Section):
         default={},
         description="Interventions by name, such as `{no_ball: {layer: conv2, channels: [3, 7], with: mean}}`: they "
         "are in the causal report, and rollouts/with_{name}.npz is played with them.",
+    )
+    what_if: dict[Name, WhatIfSection] = Field(
+        default={},
+        description="Changes of recorded episodes by name, such as `{left: {step: 120, action: LEFT}}`: "
+        "what_if/{name}.mp4 shows what would have happened.",
     )
     causal: Causal = Causal()
     comparisons: Comparisons = Comparisons()

@@ -18,6 +18,7 @@ from neurozoo.environments.protocols import get_protocol, has_continuous_outputs
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.files.csv import begins_formula
 from neurozoo.genomes.reading import read_genome
+from neurozoo.interventions.change import Change
 from neurozoo.interventions.intervention import INPUT, Intervention
 from neurozoo.networks.catalogue import ARCHITECTURES, get_network
 from neurozoo.plan.filter_products import OF_ROLLOUTS, PRODUCTS
@@ -97,6 +98,10 @@ def _name_problems(config: Mapping) -> Iterator[str]:
     for name, entry in config["interventions"].items():
         yield from _unknown_names(f"interventions.{name}.layer", [entry["layer"]], "layer", {INPUT, *layers})
         yield from _complaint(f"interventions.{name}", partial(Intervention.from_config, entry))
+    if "grid" in config["what_if"]:
+        yield "what_if.grid: this is the name of the grid of all actions. Choose another name."
+    for name, entry in config["what_if"].items():
+        yield from _complaint(f"what_if.{name}", partial(Change.from_config, entry, config["interventions"]))
     yield from _unknown_names("filters.products", config["filters"]["products"], "product", PRODUCTS)
     for name, games in config["figures"]["learning_curves"]["references"]["files"].items():
         for game in games:

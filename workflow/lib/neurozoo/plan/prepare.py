@@ -249,13 +249,30 @@ class Plan:
     @_in_a_sentence
     def rollout_with(self, wildcards: Wildcards) -> dict[str, Any]:
         """Returns the settings of a rollout with an intervention, which the configuration has to have."""
-        named, name = self._config["interventions"], wildcards["intervention"]
-        if name not in named:
+        return {**self._config["rollout"], "intervention": self._named("interventions", wildcards["intervention"])}
+
+    @_in_a_sentence
+    def what_if(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Returns a change of an episode, which the configuration has to have; another agent by its folder."""
+        change = self._named("what_if", wildcards["name"])
+        return change if change["agent"] is None else {**change, "agent": self._run_of(change["agent"])}
+
+    @_in_a_sentence
+    def successor_of(self, wildcards: Wildcards) -> list[str]:
+        """Returns the file of the agent that takes over in a what-if, if there is one."""
+        agent = self._named("what_if", wildcards["name"])["agent"]
+        return [] if agent is None else [f"{self._run_of(agent)}/frozen/model.keras"]
+
+    def _run_of(self, name: str) -> str:
+        return f"{self._config['pathvars']['results']}/runs/{name}"
+
+    def _named(self, section: str, name: str) -> dict[str, Any]:
+        if name not in (named := self._config[section]):
+            known = ", ".join(named) or "none"
             raise NeurozooError(
-                f"The configuration has no intervention {name!r}; it has: {', '.join(named) or 'none'}. Write it under "
-                "interventions (docs/causal.md)."
+                f"The configuration has no {name!r} under {section}; it has: {known}. Write it there (docs/causal.md)."
             )
-        return {**self._config["rollout"], "intervention": named[name]}
+        return named[name]
 
     @_in_a_sentence
     def tag_of(self, wildcards: Wildcards) -> str:

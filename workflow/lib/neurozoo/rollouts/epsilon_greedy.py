@@ -13,10 +13,10 @@ from dataclasses import asdict, replace
 
 from neurozoo.agents.frozen import FrozenModel, open_frozen, use_one_thread
 from neurozoo.agents.scoring import ScoredEpisode, summary
-from neurozoo.environments import World
 from neurozoo.environments.protocols import Protocol, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.files import write_json
+from neurozoo.rollouts.episode import Episode
 from neurozoo.rollouts.perturbations import Perturbation
 from neurozoo.rollouts.player import Player, default_epsilon, episode_starts, own_rule, world_of_agent
 from neurozoo.rollouts.progress import Progress
@@ -92,7 +92,11 @@ def play_epsilon_greedily(
             began, draws_actions = time.perf_counter(), epsilon > 0 or rule == "sampled"
             played: list[ScoredEpisode] = []
             for start in episode_starts(world.protocol, seed=seed):
-                played.append(_play(world, player, start, len(played), progress))
+                episode = Episode(world, player, start, len(played))
+                while not world.is_done:
+                    episode.step()
+                    progress.advance()
+                played.append(episode.scored)
                 done = sum(episode.steps for episode in played)
                 if done >= steps if steps else len(played) == episodes:
                     break
@@ -115,17 +119,6 @@ def _protocol_for(frozen: FrozenModel, name: str) -> Protocol:
         return own
     kept = ("action_set", "preprocessing", "frame_skip", "least_frame_skip", "observation")
     return replace(protocol_of(frozen.game, name), **{field: getattr(own, field) for field in kept})
-
-
-def _play(world: World, player: Player, start: dict[str, int], number: int, progress: Progress) -> ScoredEpisode:
-    observation = world.reset(**start)
-    player.begin(number)
-    score = reward = 0.0
-    while not world.is_done:
-        observation, reward, _ = world.act(player.decide(observation, reward).chosen)
-        score += reward
-        progress.advance()
-    return ScoredEpisode(**start, score=score, steps=world.steps, frames=world.frames)
 
 
 def as_table(record: dict) -> str:

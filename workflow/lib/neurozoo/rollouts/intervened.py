@@ -19,7 +19,7 @@ RESAMPLING = 4  # last entry of the seed, beside those of `Perturbation`
 
 
 class Intervening:
-    """Replaces activations of a frozen agent in every step.
+    """Replaces activations of a frozen agent in every step; `random` are the random numbers of the episode.
 
     Raises:
         NeurozooError: The intervention does not fit the network, or its recording is missing or of another agent.
@@ -38,6 +38,7 @@ class Intervening:
                 raise NeurozooError(f"with: {intervention.with_} needs a recorded rollout. Give that of the run.")
             values = _activations(frozen, self._layer, recorded)
         self._draw = replacement_of(intervention, tuple(shape), values)
+        self._nothing = np.ones(shape, np.float32), np.zeros(shape, np.float32)
         self._model: IntervenedModel | None = None
 
     def prepare(self, model: "keras.Model") -> "keras.Model":
@@ -49,11 +50,11 @@ class Intervening:
 
     def begin(self, episode: int) -> None:
         """Begins an episode; its number and the seed decide what is drawn."""
-        self._random = np.random.default_rng([self._seed, episode, RESAMPLING])
+        self.random = np.random.default_rng([self._seed, episode, RESAMPLING])
 
-    def step(self, observation: np.ndarray) -> np.ndarray:
-        """Prepares the next step, and returns what the agent sees of an observation."""
-        factor, value = self._draw(self._random)
+    def step(self, observation: np.ndarray, *, is_active: bool = True) -> np.ndarray:
+        """Prepares the next step, and returns what the agent sees of an observation; unless active, nothing changes."""
+        factor, value = self._draw(self.random) if is_active else self._nothing
         if self._model is None:
             return observation * factor + value
         self._model.replace((factor, value))

@@ -13,7 +13,9 @@ import numpy as np
 from neurozoo.agents.frozen import FrozenModel
 from neurozoo.environments.protocols import Protocol
 from neurozoo.errors import NeurozooError
-from neurozoo.interventions.intervention import Intervention
+from neurozoo.interventions.change import Change
+from neurozoo.interventions.intervention import INPUT, Intervention
+from neurozoo.rollouts.change_checks import check_change
 
 if TYPE_CHECKING:
     import keras
@@ -39,11 +41,13 @@ class Perturbation:
     # repeats whole steps.)
     sticky_probability: float | None = None
     intervention: Intervention | None = None  # what is replaced inside the network
+    change: Change | None = None  # what changes from one step of the episode on
 
     @property
     def record(self) -> dict[str, Any]:
-        """The fields by name, for files; without an intervention, if there is none."""
-        return {name: value for name, value in asdict(self).items() if name != "intervention" or value is not None}
+        """The fields by name, for files; without an intervention or a change, if there is none."""
+        named = ("intervention", "change")
+        return {name: value for name, value in asdict(self).items() if name not in named or value is not None}
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> "Perturbation":
@@ -52,9 +56,33 @@ class Perturbation:
         Raises:
             TypeError, NeurozooError: It is not one.
         """
-        intervention = record.get("intervention")
-        read = intervention and Intervention(**{key: _tuple(value) for key, value in intervention.items()})
-        return cls(**{**record, "intervention": read})
+        intervention, change = record.get("intervention"), record.get("change")
+        return cls(**{
+            **record,
+            "intervention": intervention and Intervention.from_record(intervention),
+            "change": change and Change.from_record(change),
+        })  # fmt: skip
+
+    @property
+    def played_intervention(self) -> Intervention | None:
+        """The intervention of the whole episode or of its change.
+
+        Raises:
+            NeurozooError: There are both.
+        """
+        changed = None if self.change is None else self.change.intervention
+        if self.intervention and changed:
+            raise NeurozooError(
+                f"The episode was played with an intervention ({self.intervention.label}), and a network can have only "
+                "one. Take a recording without one, such as rollout.npz."
+            )
+        return self.intervention or changed
+
+    @property
+    def changes_observation(self) -> bool:
+        """Whether the agent sees something else than its world shows."""
+        intervention = self.played_intervention
+        return self.observation > 0 or (intervention is not None and intervention.layer == INPUT)
 
     def protocol(self, frozen: FrozenModel) -> Protocol:
         """Returns the agent's protocol, with this perturbation's sticky probability, after a `check`."""
@@ -69,6 +97,8 @@ class Perturbation:
         Raises:
             NeurozooError: A number is out of range, or the agent's world has no actions or no emulator.
         """
+        if self.change is not None:
+            check_change(self.change, frozen)
         for name in ("observation", "parameter"):
             value = getattr(self, name)
             if not (value >= 0 and math.isfinite(value)):
@@ -85,10 +115,6 @@ class Perturbation:
                 f"{frozen.game} has no emulator that could repeat actions. Leave sticky_probability out; action_noise "
                 "works in every world with discrete actions."
             )
-
-
-def _tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def perturb_kernels(model: "keras.Model", noise: float, *, seed: int) -> None:

@@ -3,11 +3,13 @@
 import itertools
 import os
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from neurozoo.agents.frozen import FrozenModel, observation_range
+from neurozoo.agents.frozen import FrozenModel, observation_range, open_frozen
 from neurozoo.agents.policies import (
     ACTION_RULES,
     EpsilonGreedy,
@@ -20,8 +22,10 @@ from neurozoo.agents.policies import (
 from neurozoo.environments import World, make_world
 from neurozoo.environments.episode_seeds import draw_seed
 from neurozoo.environments.protocols import Protocol
+from neurozoo.environments.world import largest
 from neurozoo.errors import NeurozooError
 from neurozoo.randomness import Purpose
+from neurozoo.rollouts.change_checks import check_successor
 from neurozoo.rollouts.intervened import Intervening
 from neurozoo.rollouts.perturbations import ACTION, OBSERVATION, Perturbation, perturb_kernels
 
@@ -43,8 +47,12 @@ class Player:
     The seed is that of all noise; the rule is `greedy`, `sampled` or `continuous`, or the agent's own. `recorded` is a
     rollout of the agent itself, from which some interventions take activations.
 
+    Attributes:
+        change: What changes from one step of an episode on, see `Change`. Between episodes, it may be replaced by one
+            with another step or action.
+
     Raises:
-        NeurozooError: The frozen model is damaged, or the rule is not for this agent.
+        NeurozooError: The frozen model is damaged, or the rule or the change is not for this agent.
     """
 
     def __init__(
@@ -56,9 +64,12 @@ class Player:
         action_rule: str | None = None,
         recorded: str | os.PathLike | None = None,
     ):
-        self._seed = seed
-        change = perturbation.intervention
-        self._intervening = None if change is None else Intervening(frozen, change, recorded, seed=seed)
+        self._seed, self.change = seed, perturbation.change
+        intervention = perturbation.played_intervention
+        self._intervening = None if intervention is None else Intervening(frozen, intervention, recorded, seed=seed)
+        self._is_always_intervening = perturbation.intervention is not None
+        self._successor = None if self.change is None else _successor(frozen, perturbation, seed=seed)
+        self._actions = frozen.actions
         low, high = observation_range(frozen.protocol, frozen.shape) or (0.0, 1.0)
         self._deviation = perturbation.observation * (high - low)
         forward = _compiled_forward_pass(frozen, noise=perturbation.parameter, seed=seed, intervening=self._intervening)
@@ -79,37 +90,66 @@ class Player:
         if self._intervening:
             self._intervening.begin(episode)
         self._state = self._policy.initial_state(1)
-        self._previous_action = 0
-        self._is_first = True
+        self._previous_action = self._step = 0
+        if self._successor:
+            self._successor.begin(episode)
 
     def decide(self, observation: np.ndarray, reward: float = 0.0) -> Decision:
         """Chooses what to do; `observation` has no batch axis, and `reward` is that of the step before."""
-        seen = observation
+        seen, changed = observation, self.change if self.change and self.change.is_at(self._step) else None
         if self._deviation:
             noise = self._observation_rng.standard_normal(observation.shape, np.float32)
             seen = observation + np.float32(self._deviation) * noise
         if self._intervening:
-            seen = self._intervening.step(seen)
+            seen = self._intervening.step(seen, is_active=self._is_always_intervening or changed is not None)
         inputs = PolicyInputs(
             seen[np.newaxis],
             previous_action=np.array([self._previous_action]),
             previous_reward=np.array([reward], np.float32),
-            is_first=np.array([self._is_first]),
+            is_first=np.array([self._step == 0]),
         )
         (action,), outputs, self._state = self._policy.step(inputs, self._state, self._action_rng)
         assert outputs is not None  # the network is always asked
         assert outputs.representation is not None  # see `_compiled_forward_pass`
-        self._is_first = False
-        if self._is_continuous:
-            chosen = action
-        else:
-            self._previous_action = int(action)
-            chosen = np.eye(self._num_outputs, dtype=np.float32)[self._previous_action]
+        self._step += 1
+        chosen = action if self._is_continuous else self._one_hot(int(action))
+        if changed and changed.action is not None:
+            chosen = self._one_hot(self._actions.index(changed.action))
+        if self._successor:  # has watched from the start, with the action that was played as its own
+            followed = self._successor.decide(observation, reward).chosen
+            chosen = followed if changed else chosen
+            self._successor.note_played(largest(chosen))
+        self.note_played(largest(chosen))
         return Decision(seen, outputs.representation[0], outputs.preferences[0], chosen)
+
+    def _one_hot(self, action: int) -> np.ndarray:
+        return np.eye(self._num_outputs, dtype=np.float32)[action]
+
+    def save(self) -> tuple:
+        """Returns what it remembers at this step, for `restore`: memory, random numbers and the action before."""
+        random = self._intervening.random if self._intervening else None
+        return self._observation_rng, self._action_rng, random, self._state, self._previous_action, self._step
+
+    def restore(self, saved: tuple) -> None:
+        """Remembers what it remembered when `save` was called; the arrays and generators are its own from then on."""
+        self._observation_rng, self._action_rng, random, self._state, self._previous_action, self._step = saved
+        if self._intervening:
+            self._intervening.random = random
 
     def note_played(self, action: int) -> None:
         """Notes that another action was played than the one that was decided on, as the network will see it."""
-        self._previous_action = action
+        self._previous_action = 0 if self._is_continuous else action
+
+
+def _successor(frozen: FrozenModel, perturbation: Perturbation, *, seed: int) -> Player | None:
+    """Returns the agent that takes over, if the change is one; with the same noise and the same random numbers."""
+    assert perturbation.change is not None
+    if perturbation.change.agent is None:
+        return None
+    folder = Path(perturbation.change.agent)
+    other = open_frozen(folder / "frozen" if (folder / "frozen").is_dir() else folder)
+    check_successor(frozen, other)
+    return Player(other, replace(perturbation, change=None, intervention=None), seed=seed)
 
 
 def world_of_agent(frozen: FrozenModel, protocol: Protocol) -> World:

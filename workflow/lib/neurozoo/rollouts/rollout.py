@@ -75,7 +75,7 @@ def record_rollout(
     - `actions`: (N,) int16, the action that followed; (N, outputs) float32 where outputs are continuous.
     - `ep_rewards`: (E,) float64, the score of each episode.
     - `starts`: (E, 3) int64, first step, no-ops and seed of each episode.
-    - `perturbation`: the JSON text of the `Perturbation` and its `seed`, if there is one.
+    - `perturbation`: the JSON text of the `Perturbation` and its `seed`, if there is one or the seed is not 0.
     - `format`: int64, see `neurozoo.records.format`.
 
     The same agent and arguments give the same bytes. Memory does not grow with N.
@@ -114,6 +114,30 @@ def record_rollout(
     frozen = open_frozen(frozen_folder)
     replaced = None if intervention is None else Intervention.from_config(intervention)
     perturbation = Perturbation(observation_noise, parameter_noise, action_noise, sticky_probability, replaced)
+    starts = enumerate(episode_starts(perturbation.protocol(frozen), seed=seed, noops=noops))
+    return record_episodes(
+        frozen, output, starts, perturbation=perturbation, seed=seed, episodes=episodes, max_steps=max_steps,
+        min_steps=min_steps, recorded=recorded, streamlined=streamlined, table=table, log=log, terminal=terminal,
+    )  # fmt: skip
+
+
+def record_episodes(
+    frozen: FrozenModel,
+    output: str | os.PathLike,
+    starts: Iterator[tuple[int, Mapping[str, int]]],
+    *,
+    perturbation: Perturbation,
+    seed: int,
+    episodes: int = 1,
+    max_steps: int,
+    min_steps: int = 0,
+    recorded: str | os.PathLike | None = None,
+    streamlined: bool = False,
+    table: str | os.PathLike | None = None,
+    log: str | os.PathLike | None = None,
+    terminal: str = "bar",
+) -> Rollout:
+    """Records episodes as `record_rollout`, which begin as `starts` says: their numbers, no-ops and seeds."""
     protocol = perturbation.protocol(frozen)
     use_one_thread()
     player = Player(frozen, perturbation, seed=seed, recorded=recorded)
@@ -122,7 +146,7 @@ def record_rollout(
     try:
         with progress, closing(world), ExitStack() as files:
             folder, _ = files.enter_context(opened_parent(output, make=True))
-            is_noisy = observation_noise > 0
+            is_noisy = perturbation.changes_observation
             records = _Records(world, frozen, reached(folder), files, is_noisy=is_noisy, is_streamlined=streamlined)
             if table is not None:
                 facts = {"agent": frozen.title, "protocol": asdict(protocol), "seed": seed}
@@ -130,14 +154,16 @@ def record_rollout(
                 ram_bytes = 0 if streamlined else world.ram.size
                 records.table = files.enter_context(StepTable(table, frozen, ram_bytes=ram_bytes, facts=facts))
             start = time.perf_counter()
-            starts = episode_starts(protocol, seed=seed, noops=noops)
             scores: list[float] = []
             while (len(scores) < episodes or len(records) < min_steps) and len(records) < max_steps:
-                observation = world.reset(**(begins := next(starts)))
-                player.begin(len(scores))
+                number, begins = next(starts)
+                observation = world.reset(**begins)
+                player.begin(number)
                 records.begin_episode(**begins)
                 score = reward = 0.0
                 while not world.is_done and len(records) < max_steps:
+                    if perturbation.change:
+                        perturbation.change.write_memory(world)
                     decision = player.decide(observation, reward)
                     observation, reward = records.act(decision, score)
                     score += reward
@@ -155,7 +181,8 @@ def record_rollout(
 class _Records:
     """The records of a rollout, which wait on disk until their number is known.
 
-    Without observation noise it stores only each step's newest plane; `write` stacks them again.
+    Unless the agent sees something else than its world shows, it stores only each step's newest plane; `write` stacks
+    them again.
     """
 
     def __init__(
@@ -213,7 +240,7 @@ class _Records:
             npz.write("ep_rewards", [np.array(scores)], shape=(len(scores),), dtype=np.float64)
             npz.write("starts", [np.array(self._starts)], shape=(len(self._starts), 3), dtype=np.int64)
             npz.write(KEY, [np.array(FORMAT)], shape=(), dtype=np.int64)
-            if perturbation != Perturbation():
+            if perturbation != Perturbation() or seed:
                 text = np.array(json.dumps({**perturbation.record, "seed": seed}))
                 npz.write("perturbation", [text], shape=(), dtype=text.dtype)
 

@@ -95,7 +95,7 @@ class RolloutFile:
         actions: For each step, the index of the action, or the values of continuous outputs.
         starts: No-ops and seed of each episode, by the number of its first step.
         perturbation: How the agent was perturbed.
-        seed: Seed of the perturbation; 0 if there was none.
+        seed: Seed of the episodes and of all noise; 0 if the file names none.
         final_scores: Score of each episode whose end is read, by the number of its last step.
     """
 
@@ -166,7 +166,7 @@ def recognise(rollout: RolloutFile, frozen: FrozenModel) -> None:
     Raises:
         NeurozooError: The network computes another representation or cannot be loaded, or there was an intervention.
     """
-    if intervention := rollout.perturbation.intervention:
+    if intervention := rollout.perturbation.played_intervention:
         raise NeurozooError(
             f"{rollout.path} was played with an intervention in {intervention.layer!r}, so its network was not that of "
             "the agent. Its parquet file and movies of the game alone show what happened."

@@ -53,6 +53,17 @@ function startTheme(button) {
   show();
 }
 
+// ---- what if ----
+
+function startWhatIf(form) {
+  const show = () => {
+    for (const part of form.querySelectorAll("[data-of]")) part.textContent = form.elements[part.dataset.of].value;
+  };
+  form.addEventListener("input", show);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  show(); // a reloaded page keeps what was chosen
+}
+
 // ---- filters ----
 
 class Filters {
@@ -744,6 +755,7 @@ function start() {
   startLoops();
   for (const plot of document.querySelectorAll(".plot:has(> .values)")) new Reader(plot);
   for (const video of document.querySelectorAll("[data-hero]")) startHero(video);
+  for (const form of document.querySelectorAll("form.what-if")) startWhatIf(form);
   for (const fold of document.querySelectorAll(".fold")) startFold(fold);
   for (const note of document.querySelectorAll("#growth")) startGrowth(note);
   const form = document.getElementById("filters");
