@@ -91,7 +91,7 @@ lint: $(VENV)/.dev ## check style, imports and types
 	$(SNAKEMAKE) --lint
 
 schema: setup ## generate the JSON schema of config.yaml and docs/reference/ from the settings
-	@$(BIN)/python -m neurozoo.plan.reference
+	@$(BIN)/python -m neurozoo.plan.reference_pages
 
 format: $(VENV)/.dev ## format Python, rules and C++
 	$(BIN)/ruff check --fix .

@@ -99,7 +99,7 @@ def _write(path: Path, value: object) -> None:
 
 
 def _write_tables(folder: Path, run: Path, identity: dict) -> None:
-    from neurozoo.feature_visualization.lean import COLUMNS
+    from neurozoo.feature_visualization.temporal_lean import COLUMNS
     from neurozoo.records.improvement import comparison_table
     from neurozoo.records.lineage import write_lineage
     from neurozoo.records.run_config import read_run_settings
@@ -356,7 +356,7 @@ def _lineage(project: Path, path: Path) -> None:
 
 
 def _lean(project: Path, path: Path) -> None:
-    from neurozoo.feature_visualization.lean import read_leans
+    from neurozoo.feature_visualization.temporal_lean import read_leans
     from neurozoo.figures.style import curve_labels
     from neurozoo.figures.temporal_lean import mean_leans
     from neurozoo.records.comparability import with_names
@@ -471,7 +471,7 @@ def _gallery(project: Path, path: Path) -> None:
 
 
 def _start(project: Path, path: Path) -> None:
-    from neurozoo.algorithms.neuroevolution.starting import Fit, read_population, read_weights
+    from neurozoo.algorithms.neuroevolution.warm_start import Fit, read_population, read_weights
     from neurozoo.environments.game_networks import layout_of
     from neurozoo.environments.protocols import protocol_of
 

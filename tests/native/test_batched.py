@@ -19,7 +19,7 @@ from neurozoo.evaluation import Episode, play
 from neurozoo.evaluation.array_backends import make_backend
 from neurozoo.evaluation.batched import BatchedEvaluator
 from neurozoo.evaluation.native import NativeEvaluator
-from neurozoo.evaluation.reference import collect_reference
+from neurozoo.evaluation.reference_batch import collect_reference
 from neurozoo.evaluation.slot_networks import SlotNetworks, memory_needed
 from neurozoo.evaluation.world_pool import WorldPool
 from neurozoo.genomes.genome import Genome, Mutation, Weights

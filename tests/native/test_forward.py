@@ -11,7 +11,7 @@ from neurozoo.environments.observations import observation_shape
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.evaluation import Episode
 from neurozoo.evaluation.native import NativeEvaluator
-from neurozoo.evaluation.reference import collect_reference
+from neurozoo.evaluation.reference_batch import collect_reference
 from neurozoo.genomes.cshenton import decode_seeds
 from neurozoo.genomes.genome import Genome, Mutation, Weights, decode
 from neurozoo.native.build import SOURCES, find_compiler

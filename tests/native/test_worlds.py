@@ -163,7 +163,7 @@ def test_virtual_batch_norm_needs_its_reference(core, noise_table):
 
 
 def test_a_reference_is_drawn_the_same_each_time_and_shows_the_game():
-    from neurozoo.evaluation.reference import collect_reference
+    from neurozoo.evaluation.reference_batch import collect_reference
 
     protocol = protocol_of("breakout")
     first, again = (collect_reference("breakout", protocol, entropy=(3, 1)) for _ in range(2))

@@ -266,7 +266,7 @@ def test_jobs_of_snakemake_know_the_folder_of_results(tmp_path, outside):
 OWN_FOLDERS = {
     "agents/freeze.py", "book/reports.py", "book/update.py", "cloud/stack.py", "compute/gpus.py", "files/__init__.py",
     "folders.py", "native/build.py", "native/image.py", "native/make_image.py", "native/patches.py",
-    "plan/reference.py",
+    "plan/reference_pages.py",
 }  # fmt: skip
 CHANGES = re.compile(
     r"\.unlink\(|rmtree\(|shutil\.(move|copy)|os\.(remove|rename|replace|unlink|rmdir)\(|\.rmdir\(|mkdir\(|makedirs\("

@@ -1,7 +1,7 @@
 """Runs `neurozoo.figures.temporal_lean.plot_temporal_lean`."""
 
 from neurozoo.errors import plain_errors
-from neurozoo.feature_visualization.lean import read_leans
+from neurozoo.feature_visualization.temporal_lean import read_leans
 from neurozoo.figures.temporal_lean import plot_temporal_lean
 
 with plain_errors(snakemake.log[0]):

@@ -9,7 +9,7 @@ from neurozoo.agents.checkpoint import read_checkpoint
 from neurozoo.agents.export import export_weights
 from neurozoo.agents.genome_import import import_genome
 from neurozoo.agents.playable_agent import play_as, read_agent
-from neurozoo.algorithms.neuroevolution.starting import Fit, read_population, read_weights
+from neurozoo.algorithms.neuroevolution.warm_start import Fit, read_population, read_weights
 from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError

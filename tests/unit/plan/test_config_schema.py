@@ -13,7 +13,7 @@ from neurozoo.figures.style import COLOUR_BY, FORMATS
 from neurozoo.plan.config_schema import config_schema, schema_text
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.planned_runs import run_settings
-from neurozoo.plan.reference import presets_page, settings_page
+from neurozoo.plan.reference_pages import presets_page, settings_page
 from neurozoo.records.curves import INTERVALS
 from neurozoo.validation import Whole
 from pydantic import Field

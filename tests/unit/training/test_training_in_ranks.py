@@ -43,7 +43,7 @@ def ranks_of(process):
     found = {}
     for child in psutil.Process(process.pid).children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):  # it has ended since it was listed
-            if "neurozoo.training.rank" in child.cmdline() and "OMPI_COMM_WORLD_RANK" in child.environ():
+            if "neurozoo.training.rank_process" in child.cmdline() and "OMPI_COMM_WORLD_RANK" in child.environ():
                 found[int(child.environ()["OMPI_COMM_WORLD_RANK"])] = child
     return found
 

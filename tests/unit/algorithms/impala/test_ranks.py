@@ -48,7 +48,7 @@ def test_two_learners_with_the_data_of_one_have_its_weights(tmp_path):
 def test_other_numbers_of_processes_are_refused(count):
     with pytest.raises(NeurozooError, match=f"The run has 2 learners and actors, but {count} processes started"):
         run_ranks(
-            [*mpi_command("mpirun", count), sys.executable, "-m", "neurozoo.training.rank", '{"count": 2}'],
+            [*mpi_command("mpirun", count), sys.executable, "-m", "neurozoo.training.rank_process", '{"count": 2}'],
             count=count,
             check=lambda: None,
         )

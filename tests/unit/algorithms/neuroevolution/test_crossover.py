@@ -8,7 +8,7 @@ import pytest
 from neurozoo.algorithms.neuroevolution.genetic import GeneticAlgorithm
 from neurozoo.algorithms.neuroevolution.genetic_search import child_of, crossed
 from neurozoo.algorithms.neuroevolution.settings import GaSettings
-from neurozoo.algorithms.neuroevolution.starting import read_population
+from neurozoo.algorithms.neuroevolution.warm_start import read_population
 from neurozoo.algorithms.settings import fitting_settings
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError

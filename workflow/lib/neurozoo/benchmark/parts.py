@@ -12,7 +12,7 @@ from neurozoo.environments.observations import ObservationShape
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Trace
 from neurozoo.evaluation.native import NativeEvaluator, make_world, starts_of
-from neurozoo.evaluation.reference import collect_reference
+from neurozoo.evaluation.reference_batch import collect_reference
 from neurozoo.native import load_core
 from neurozoo.networks.chains import Layout
 from neurozoo.networks.native_plan import native_plan, plan_scales

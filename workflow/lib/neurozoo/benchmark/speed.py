@@ -17,7 +17,7 @@ from neurozoo.environments.protocols import Protocol, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, EpisodeResult, Evaluator, make_evaluator
 from neurozoo.evaluation.batched import BatchedEvaluator
-from neurozoo.evaluation.reference import collect_reference
+from neurozoo.evaluation.reference_batch import collect_reference
 from neurozoo.genomes.genome import Genome
 from neurozoo.genomes.noise_table import open_noise_table
 from neurozoo.networks.chains import Layout

@@ -178,7 +178,7 @@ def _attribution(options, frozen, rollout, output):
 
 
 def _lean(options, frozen, _, output):
-    from neurozoo.feature_visualization.lean import write_lean
+    from neurozoo.feature_visualization.temporal_lean import write_lean
 
     table = write_lean(frozen, output)
     leans = ", ".join(f"{frame} {lean:.3f}" for frame, lean in zip(table["frame"], table["lean"], strict=True))
@@ -186,7 +186,7 @@ def _lean(options, frozen, _, output):
 
 
 def _plot_lean(options):
-    from neurozoo.feature_visualization.lean import read_leans
+    from neurozoo.feature_visualization.temporal_lean import read_leans
     from neurozoo.figures.temporal_lean import plot_temporal_lean
 
     plot_temporal_lean(read_leans([folder / "filters" / "lean.csv" for folder in options.run_dirs]), options.output)

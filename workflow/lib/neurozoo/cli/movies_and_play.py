@@ -122,7 +122,7 @@ def show_movie(options: argparse.Namespace, *, movie: Path | None = None) -> Non
     from neurozoo.movies.game_movie import GameMovie, film_game
     from neurozoo.movies.grid import GridMovie, film_grid
     from neurozoo.movies.landscape_movie import render_landscape_movie
-    from neurozoo.movies.loop import make_loop
+    from neurozoo.movies.looping_clip import make_loop
 
     check_movie_options(options)
     if options.grid:  # a grid shows the runs that are frozen already, and names the others

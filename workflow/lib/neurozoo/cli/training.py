@@ -110,7 +110,7 @@ def _settings(options):
     from neurozoo.algorithms.run_settings import Settings
     from neurozoo.algorithms.settings import resolve_settings
     from neurozoo.plan.catalogue_pages import as_yaml
-    from neurozoo.plan.reference import entries
+    from neurozoo.plan.reference_pages import entries
 
     if options.algo is None and options.preset:
         raise NeurozooError(

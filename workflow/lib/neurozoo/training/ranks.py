@@ -33,7 +33,7 @@ def train_in_ranks(
     }
     shown = {"terminal": "lines" if terminal == "bar" else terminal, "keep_tags": keep_tags, "tensorboard": tensorboard}
     job = {"run": run, "count": count, "shown": shown}
-    program = [sys.executable, "-m", "neurozoo.training.rank", json.dumps(job)]
+    program = [sys.executable, "-m", "neurozoo.training.rank_process", json.dumps(job)]
     with Interruption() as interruption:
         try:
             run_ranks([*mpi_command(context.mpi, count), *program], count=count, check=interruption.check)

@@ -20,14 +20,14 @@ from neurozoo.algorithms.neuroevolution.novelty_search import (
 )
 from neurozoo.algorithms.neuroevolution.recording import PopulationRecorder, recorded_behaviour
 from neurozoo.algorithms.neuroevolution.settings import EvolutionSettings
-from neurozoo.algorithms.neuroevolution.starting import Fit, Start, keep_start, read_start
+from neurozoo.algorithms.neuroevolution.warm_start import Fit, Start, keep_start, read_start
 from neurozoo.algorithms.results import NetworkResult
 from neurozoo.algorithms.session import Report, RunContext, Watch
 from neurozoo.compute.gpus import claim_gpus
 from neurozoo.environments.game_networks import layout_of
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import Episode, EpisodeResult, make_evaluator
-from neurozoo.evaluation.reference import collect_reference
+from neurozoo.evaluation.reference_batch import collect_reference
 from neurozoo.genomes.elite_lines import elite_line, elite_tail
 from neurozoo.genomes.genome import Genome, decode
 from neurozoo.genomes.noise_table import open_noise_table

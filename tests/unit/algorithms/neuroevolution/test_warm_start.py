@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from neurozoo.agents.checkpoint import Checkpoint, write_checkpoint
-from neurozoo.algorithms.neuroevolution import starting
+from neurozoo.algorithms.neuroevolution import warm_start as starting
 from neurozoo.algorithms.neuroevolution.evolution_strategies import EvolutionStrategy
 from neurozoo.algorithms.neuroevolution.genetic import GeneticAlgorithm
 from neurozoo.algorithms.neuroevolution.settings import EsSettings, GaSettings
-from neurozoo.algorithms.neuroevolution.starting import Fit, keep_start, read_population, read_start, read_weights
+from neurozoo.algorithms.neuroevolution.warm_start import Fit, keep_start, read_population, read_start, read_weights
 from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError

@@ -2,7 +2,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import pytest
-from neurozoo.plan.reference import Entry, entries, pages
+from neurozoo.plan.reference_pages import Entry, entries, pages
 from neurozoo.validation import Number, Unique, Whole, json_schema
 from pydantic import BaseModel, Field
 

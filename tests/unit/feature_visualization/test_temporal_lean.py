@@ -3,8 +3,8 @@ import pandas as pd
 import pytest
 from neurozoo.environments.observations import ObservationShape
 from neurozoo.errors import NeurozooError
-from neurozoo.feature_visualization import lean as leans
-from neurozoo.feature_visualization.lean import COLUMNS, read_leans, temporal_lean, write_lean
+from neurozoo.feature_visualization import temporal_lean as leans
+from neurozoo.feature_visualization.temporal_lean import COLUMNS, read_leans, temporal_lean, write_lean
 from neurozoo.figures.temporal_lean import ALL_GAMES, mean_leans, plot_temporal_lean
 from neurozoo.networks.catalogue import get_network
 

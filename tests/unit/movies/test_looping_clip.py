@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 from neurozoo.errors import NeurozooError
-from neurozoo.movies import loop
-from neurozoo.movies.loop import best_start, gains_of, make_loop
+from neurozoo.movies import looping_clip as loop
+from neurozoo.movies.looping_clip import best_start, gains_of, make_loop
 from neurozoo.movies.video import video_written_whole
 from PIL import Image
 

@@ -1,13 +1,13 @@
 #!/bin/bash
 # Learners on one GPU in nine minutes, on a machine without network that has Python 3.12 with JAX and PyTorch for CUDA.
 #
-#     bash benchmarks/gpu.sh pack              # here, after make foundations: what the machine needs, into build/gpu
-#     OUT=folder bash benchmarks/gpu.sh        # there, with the checkout and build/gpu: gpu.json and the log of a run
+#     bash workflow/lib/neurozoo/benchmark/gpu.sh pack              # here, after make foundations: what the machine needs, into build/gpu
+#     OUT=folder bash workflow/lib/neurozoo/benchmark/gpu.sh        # there, with the checkout and build/gpu: gpu.json and the log of a run
 #
 # Each part prints what it has as soon as it has it: tests, rows of the table, then Pong until a test of 18. A rehearsal
 # on a processor: THREADS=2 NUM_ENVS=16 SECONDS_OF_ROW=1 DEVICE=cpu FRAMES=4000.
 set -u
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../../../.."
 packed=build/gpu
 if [ "${1:-}" = pack ]; then
   mkdir -p "$packed" && cp results/native/libneurozoo_core.so results/native/build.json "$packed"/
