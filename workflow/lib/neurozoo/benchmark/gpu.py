@@ -1,4 +1,4 @@
-"""Learners on a GPU: steps per second beside loops in PyTorch, and how long Pong takes; for `workflow/lib/neurozoo/benchmark/gpu.sh`.
+"""Learners on a GPU: steps per second beside loops in PyTorch, and how long Pong takes; for `gpu.sh`.
 
     KERAS_BACKEND=jax python -m neurozoo.benchmark.gpu --core LIBRARY --threads 16 --save gpu.json
 

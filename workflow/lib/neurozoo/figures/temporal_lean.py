@@ -19,7 +19,7 @@ _RESAMPLES = 5_000
 def mean_leans(leans: pd.DataFrame, *, confidence: float, seed: int) -> pd.DataFrame:
     """Averages the leans over runs, and over games if a curve has several, with a bootstrap interval over runs.
 
-    `leans` are tables of `feature_visualization.temporal_lean.temporal_lean` with a column `curve`, the label of the group. The
+    `leans` are tables of `feature_visualization.temporal_lean` with a column `curve`, the label of the group. The
     interval is stratified by game.
 
     Returns:
