@@ -1,5 +1,6 @@
 """What the tests share: the built core, the noise tables, evaluators, a disk that fills up, and a browser."""
 
+import gc
 import hashlib
 import json
 import logging
@@ -64,6 +65,17 @@ def pytest_collection_modifyitems(config, items):
         if seconds <= left:
             left -= seconds
             item.add_marker("drawn")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Looks for garbage neither while tests are collected, nor later among what stays: tests and libraries."""
+    gc.disable()
+    done = yield
+    gc.enable()
+    gc.collect()
+    gc.freeze()
+    return done
 
 
 @pytest.hookimpl(tryfirst=True)
