@@ -32,6 +32,13 @@ SETTINGS = replace(
 )
 
 
+# Networks that are small enough for toys: with a memory, and with action values and layer normalisation.
+SMALL = KerasNetwork("small", (), (Layer("conv1", "conv", 8, kernel=2),), units=32, lstm_units=32)
+SMALL_Q = KerasNetwork(
+    "small_q", (), (Layer("conv1", "conv", 8, kernel=2, normalisation="layer"),), units=64, head="q_values"
+)
+
+
 class Stop(Exception):
     pass
 
@@ -48,7 +55,7 @@ class Watch:
             raise Stop
 
 
-def make(settings=SETTINGS, *, toy=Counting, model="impala_shallow_lstm", run=1, ranks=ALONE):
+def make(settings=SETTINGS, *, toy=Counting, model=SMALL, run=1, ranks=ALONE):
     # Layers get the names that they have in a new process: TensorFlow sorts by them, which changes the order of sums.
     keras.utils.clear_session()
     network = get_keras_network(model) if isinstance(model, str) else model
@@ -262,7 +269,11 @@ class SixteenSquared(Counting):
 
 
 @pytest.mark.parametrize(
-    ("proximal", "dtype"), [("acting", "float32"), ("learning", "float32"), ("learning", "mixed_bfloat16")]
+    ("proximal", "dtype"),
+    [
+        *(("acting", "float32"), ("learning", "float32")),
+        pytest.param("learning", "mixed_bfloat16", marks=pytest.mark.long(seconds=5)),
+    ],
 )
 def test_a_rollout_is_learned_from_with_the_answers_of_the_chosen_network(monkeypatch, proximal, dtype):
     seen = []
@@ -333,16 +344,11 @@ PQN = replace(PPO, objective="pqn", optimizer="radam", epsilon_steps=48)
 
 MINIBATCHES = {"epochs": 2, "batch_size": 8, "minibatches": "steps"}
 
-# A Q-network with layer normalisation that is small enough for toys.
-SMALL_Q = KerasNetwork(
-    "small_q", (), (Layer("conv1", "conv", 8, kernel=2, normalisation="layer"),), units=64, head="q_values"
-)
-
 
 @pytest.mark.long(seconds=8)
 @pytest.mark.parametrize(("settings", "stop"), [(PPO, 4), (DECOUPLED, 14), (PQN, 14)])
 def test_ppo_and_pqn_go_on_exactly_after_a_stop(settings, stop):
-    model = SMALL_Q if settings is PQN else "impala_shallow_lstm"
+    model = SMALL_Q if settings is PQN else SMALL
     make_one = partial(make, settings, model=model)
     expected = make_one()
     reports = [timeless(report) for report in finished(expected)]

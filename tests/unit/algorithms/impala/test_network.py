@@ -64,7 +64,9 @@ def twin_loss(s, logits, values, rollout, fixed=None):
     return (policy, baseline, entropy), (targets, advantages), np.exp(log_ratios)
 
 
-@pytest.mark.parametrize("model", ["impala_shallow_lstm", "impala_deep"])
+@pytest.mark.parametrize(
+    "model", ["impala_shallow_lstm", pytest.param("impala_deep", marks=pytest.mark.long(seconds=4))]
+)
 def test_an_update_has_the_loss_of_the_twin(model):
     layout, network = make(model)
     rollout = rollout_of(layout)
@@ -84,7 +86,8 @@ def test_an_update_has_the_loss_of_the_twin(model):
     ("model", "dtype", "error", "has_ranks"),
     [
         ("impala_shallow_lstm", "float32", 1e-5, True),
-        ("impala_shallow", "mixed_bfloat16", 0.02, False),  # whose sums over a batch are rounded to 8 binary digits
+        # Whose sums over a batch are rounded to 8 binary digits.
+        pytest.param("impala_shallow", "mixed_bfloat16", 0.02, False, marks=pytest.mark.long(seconds=4)),
     ],
 )
 def test_an_update_in_shards_is_that_of_the_whole_batch_up_to_rounding(model, dtype, error, has_ranks):

@@ -84,7 +84,7 @@ def test_unrolls_keep_the_memory_of_their_environments(kind):
     ("model", "changes"),
     [
         ("impala_shallow_lstm", {}),
-        ("impala_shallow", {"minibatches": "steps"}),
+        pytest.param("impala_shallow", {"minibatches": "steps"}, marks=pytest.mark.long(seconds=3)),
         ("impala_shallow", {"clip_values": False, "normalize_advantages": False, "clip_ratio": 0.3}),
     ],
 )
