@@ -14,10 +14,8 @@ from neurozoo.algorithms.learner import play_test
 from neurozoo.compute.mpi import ALONE, Alone
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import get_keras_network
-from neurozoo.networks.keras_networks import KerasNetwork
-from neurozoo.networks.layers import Layer
 from neurozoo.randomness import Purpose, generator
-from toys import Catch, Counting, task
+from toys import SMALL, SMALL_Q, Catch, Counting, task
 
 SETTINGS = replace(
     PRESETS["impala_paper"],
@@ -29,13 +27,6 @@ SETTINGS = replace(
     num_test_episodes=2,
     test_cutoff=6,
     learning_rate=0.01,
-)
-
-
-# Networks that are small enough for toys: with a memory, and with action values and layer normalisation.
-SMALL = KerasNetwork("small", (), (Layer("conv1", "conv", 8, kernel=2),), units=32, lstm_units=32)
-SMALL_Q = KerasNetwork(
-    "small_q", (), (Layer("conv1", "conv", 8, kernel=2, normalisation="layer"),), units=64, head="q_values"
 )
 
 
