@@ -24,10 +24,10 @@ WORLDS = [
     ("river_crossing", {"name": "river_fixed", "observation": "greyscale"}, "final_position", 100),
     ("hard_maze", {}, "final_position", 400),
     ("hard_maze", {}, "final_position", 123),
-    ("frostbite", {}, "ram", 2000),
-    ("frostbite", {"start_state": "2018"}, "ram", 600),
-    ("frostbite", {"name": "machado2018"}, "ram", 600),
-    ("ice_hockey", {"name": "gym_v4"}, "ram", 300),
+    ("frostbite", {}, "ram", 800),
+    ("frostbite", {"start_state": "2018"}, "ram", 300),
+    ("frostbite", {"name": "machado2018"}, "ram", 400),
+    ("ice_hockey", {"name": "gym_v4"}, "ram", 120),
 ]
 GENOMES = [Genome(77), Genome(12, (Mutation(1_000_000, 0.3),))]
 
