@@ -135,11 +135,7 @@ def test_preferences_are_those_of_a_twin_in_double_precision(core, num_actions):
         episode.step(rng.choice(3, size=1, p=[0.2, 0.2, 0.6]))
     cells, directions = np.array(poses, np.int64).T
     found = load_core(core).compute_maze_preferences(
-        walls=walls[0],
-        goal=ends.goal[0],
-        cells=cells,
-        directions=directions,
-        parameters=agent.core_parameters,
+        walls=walls[0], goal=ends.goal[0], cells=cells, directions=directions, parameters=agent.core_parameters
     )
     assert np.ptp(expected, axis=0).min() > 0.1
     # Sums of 405 products are rounded to 24 bits, and the memory carries that on.

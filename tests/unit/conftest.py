@@ -95,8 +95,7 @@ def policy_folder(policy, once):
 
     def make(model="impala_shallow_lstm"):
         return once(
-            f"policy-{model}/frozen",
-            lambda folder: freeze(policy(model), folder, steps=12, scores={"test_score": 7.0}),
+            f"policy-{model}/frozen", lambda folder: freeze(policy(model), folder, steps=12, scores={"test_score": 7.0})
         )
 
     return make

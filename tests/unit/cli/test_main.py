@@ -280,8 +280,7 @@ def test_a_reader_that_has_read_enough_ends_a_command_quietly(python):
 
 
 @pytest.mark.parametrize(
-    ("words", "forms"),
-    [([], ["saved_model", "graph"]), (["--forms"], []), (["--forms", "graph"], ["graph"])],
+    ("words", "forms"), [([], ["saved_model", "graph"]), (["--forms"], []), (["--forms", "graph"], ["graph"])]
 )
 def test_freezing_keeps_all_forms_unless_others_are_wanted(tmp_path, monkeypatch, words, forms):
     seen = {}
