@@ -1,5 +1,7 @@
 """What the tests share: the built core, the noise tables, evaluators, a disk that fills up, and a browser."""
 
+import fcntl
+import gc
 import hashlib
 import json
 import logging
@@ -64,6 +66,17 @@ def pytest_collection_modifyitems(config, items):
         if seconds <= left:
             left -= seconds
             item.add_marker("drawn")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Looks for garbage neither while tests are collected, nor later among what stays: tests and libraries."""
+    gc.disable()
+    done = yield
+    gc.enable()
+    gc.collect()
+    gc.freeze()
+    return done
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -142,17 +155,36 @@ def noise(noise_table):
     return open_noise_table(noise_table, verify=False)
 
 
+@pytest.fixture(scope="session")
+def once(tmp_path_factory) -> Callable:
+    """Makes a file or a folder once for all workers: `once("agent-small/frozen", make)` calls `make(path)`.
+
+    `make` writes it whole or not at all; nobody changes it.
+    """
+    base = tmp_path_factory.getbasetemp()
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared"
+
+    def get(name: str, make: Callable[[Path], object]) -> Path:
+        path = shared / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(path.with_name(f"{path.name}.lock"), "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not path.exists():
+                make(path)
+        return path
+
+    return get
+
+
 SMALL_TABLE_SIZE = 2_000_000  # values: enough for the network `small`, and quick to verify
 
 
 @pytest.fixture(scope="session")
-def small_noise_table(tmp_path_factory) -> Path:
+def small_noise_table(once) -> Path:
     """The first 2 million values of the published table, in a file of their own."""
     from neurozoo.genomes.noise_table import build_noise_table
 
-    path = tmp_path_factory.mktemp("noise") / "small.f32"
-    build_noise_table(path, size=SMALL_TABLE_SIZE)
-    return path
+    return once("noise/small.f32", lambda path: build_noise_table(path, size=SMALL_TABLE_SIZE))
 
 
 @pytest.fixture(scope="session")

@@ -123,10 +123,7 @@ class Experiment:
     def wait_for_training(self, run: int = 1, *, beyond: int = 0) -> int:
         """Waits until a training has something to lose: more in its log than so many bytes. Returns how many."""
         log = self.folder / RUN.format(run) / "state" / "log.jsonl"
-        wait_until(
-            lambda: (log.exists() and log.stat().st_size > beyond) or not self.is_running,
-            what="no generation",
-        )
+        wait_until(lambda: (log.exists() and log.stat().st_size > beyond) or not self.is_running, what="no generation")
         assert self.is_running, self.said
         assert not (self.folder / RUN.format(run) / "checkpoint.npz").exists(), (
             "the training is too short for this test"

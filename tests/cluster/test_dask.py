@@ -153,9 +153,7 @@ class Scheduler:
         security = Security.temporary()
         self.files = {"ca-file": folder / "ca.pem", "cert": folder / "cert.pem", "key": folder / "key.pem"}
         for path, text in zip(
-            self.files.values(),
-            (security.tls_ca_file, security.tls_client_cert, security.tls_client_key),
-            strict=True,
+            self.files.values(), (security.tls_ca_file, security.tls_client_cert, security.tls_client_key), strict=True
         ):
             path.write_text(text)
             path.chmod(0o600)

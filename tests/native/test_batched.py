@@ -143,7 +143,7 @@ def test_every_kind_of_layer_computes_what_the_native_engine_does(engines, model
     [
         ("frostbite", None, "ram"),
         ("pong", "machado2018", "none"),
-        ("frostbite", "uber2017", "none"),
+        pytest.param("frostbite", "uber2017", "none", marks=pytest.mark.long(seconds=3)),
         ("river_crossing", None, "final_position"),
     ],
 )

@@ -12,11 +12,17 @@ from tests.unit.networks.modular_twin import modular_network
 
 PROTOCOL = get_protocol("river_fixed", observation="objects")
 
+PLAIN, MOST = "modular", "modular_rgb_evolved_movement"  # the least and the most of the three choices
+BETWEEN = [name for name, network in NETWORKS.items() if network.is_modular and name not in (PLAIN, MOST)]
 
-MODELS = [name for name, network in NETWORKS.items() if network.is_modular]
 
-
-@pytest.mark.parametrize(("model", "deviation"), [*((model, 0.7) for model in MODELS), ("modular_evolved", 1e30)])
+@pytest.mark.parametrize(
+    ("model", "deviation"),
+    [
+        *((PLAIN, 0.7), (MOST, 0.7), ("modular_evolved", 1e30)),
+        *(pytest.param(model, 0.7, marks=pytest.mark.long(seconds=1)) for model in BETWEEN),
+    ],
+)
 def test_outputs_are_those_of_numpy_to_the_bit(core, small_noise_table, model, deviation):
     layout = get_network(model).layout(18)
     random, steps = np.random.default_rng(0), 0

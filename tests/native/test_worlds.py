@@ -24,10 +24,10 @@ WORLDS = [
     ("river_crossing", {"name": "river_fixed", "observation": "greyscale"}, "final_position", 100),
     ("hard_maze", {}, "final_position", 400),
     ("hard_maze", {}, "final_position", 123),
-    ("frostbite", {}, "ram", 2000),
-    ("frostbite", {"start_state": "2018"}, "ram", 600),
-    ("frostbite", {"name": "machado2018"}, "ram", 600),
-    ("ice_hockey", {"name": "gym_v4"}, "ram", 300),
+    ("frostbite", {}, "ram", 800),
+    pytest.param("frostbite", {"start_state": "2018"}, "ram", 600, marks=pytest.mark.long(seconds=2)),
+    ("frostbite", {"name": "machado2018"}, "ram", 400),
+    ("ice_hockey", {"name": "gym_v4"}, "ram", 120),
 ]
 GENOMES = [Genome(77), Genome(12, (Mutation(1_000_000, 0.3),))]
 
@@ -51,6 +51,7 @@ def test_the_core_plays_as_the_python_twin(core, noise_table, game, choice, beha
         for engine in (evaluator, twin):
             engine.pin(GENOMES)
         found, expected = play(evaluator, episodes), play(twin, episodes)
+        assert len({result.behaviour.tobytes() for result in found.values()}) > 1
         for number, episode in episodes.items():
             here, there = found[number], expected[number]
             assert (here.steps, here.frames, here.sign_score) == (there.steps, there.frames, there.sign_score)
@@ -63,22 +64,6 @@ def test_the_core_plays_as_the_python_twin(core, noise_table, game, choice, beha
             # The order of up to 28,224 summands differs, each sum rounded to 24 bits; other greys change more.
             close = (1e-4 if grey == 0 else 1e-2) * np.abs(twins.logits).max()
             np.testing.assert_allclose(seen.logits, twins.logits, rtol=0, atol=close)
-
-
-def test_the_episodes_of_this_test_differ(core, noise_table):
-    protocol = protocol_of("river_crossing")
-    layout = layout_of("river_crossing", "simple", protocol)
-    with make_evaluator(
-        core=core,
-        noise=noise_table,
-        game="river_crossing",
-        layout=layout,
-        protocol=protocol,
-        behaviour="final_position",
-    ) as evaluator:
-        evaluator.pin(GENOMES)
-        found = play(evaluator, {n: start(GENOMES[0], protocol, n, 3000) for n in range(4)})
-    assert len({result.behaviour.tobytes() for result in found.values()}) > 1
 
 
 @pytest.mark.long(seconds=7)

@@ -54,20 +54,18 @@ def played():
 
 
 @pytest.fixture(scope="session")
-def frozen_folder(agent, played, tmp_path_factory):
-    """Freezes an agent once per session: `frozen_folder(model, game=..., protocol=...)`."""
+def frozen_folder(agent, played, once):
+    """Freezes an agent once for all tests: `frozen_folder(model, game=..., protocol=...)`."""
     from neurozoo.agents.freeze import freeze
 
-    made = {}
-
     def make(model="small", **choices):
-        key = (model, *sorted(choices.items()))
-        if key not in made:
-            folder = tmp_path_factory.mktemp("agent") / "frozen"
+        def make_frozen(folder):
             checkpoint = agent(model, **choices)
             freeze(checkpoint, folder, trace=played(checkpoint), scores={"test_score": 7.0, "other": 1})
-            made[key] = folder
-        return made[key]
+
+        return once(
+            f"agent-{'-'.join([model, *(f'{key}_{value}' for key, value in choices.items())])}/frozen", make_frozen
+        )
 
     return make
 
@@ -91,17 +89,14 @@ def policy():
 
 
 @pytest.fixture(scope="session")
-def policy_folder(policy, tmp_path_factory):
-    """Freezes such a policy once per session: `policy_folder(model)`."""
+def policy_folder(policy, once):
+    """Freezes such a policy once for all tests: `policy_folder(model)`."""
     from neurozoo.agents.freeze import freeze
 
-    made = {}
-
     def make(model="impala_shallow_lstm"):
-        if model not in made:
-            made[model] = tmp_path_factory.mktemp("policy") / "frozen"
-            freeze(policy(model), made[model], steps=12, scores={"test_score": 7.0})
-        return made[model]
+        return once(
+            f"policy-{model}/frozen", lambda folder: freeze(policy(model), folder, steps=12, scores={"test_score": 7.0})
+        )
 
     return make
 
@@ -126,18 +121,16 @@ def own_copy_under(own_copy):
 
 
 @pytest.fixture(scope="session")
-def rollout_file(frozen_folder, tmp_path_factory):
-    """Records a rollout once per session: `rollout_file(model, max_steps=...)`."""
+def rollout_file(frozen_folder, once):
+    """Records a rollout once for all tests: `rollout_file(model, max_steps=...)`."""
     from neurozoo.rollouts.rollout import record_rollout
 
-    made = {}
-
     def make(model="small", *, max_steps=40):
-        key = (model, max_steps)
-        if key not in made:
-            made[key] = tmp_path_factory.mktemp("rollout") / "rollout.npz"
-            record_rollout(frozen_folder(model), made[key], max_steps=max_steps, noops=1)
-        return made[key]
+        frozen = frozen_folder(model)  # before the lock of the rollout
+        return once(
+            f"rollout-{model}-{max_steps}/rollout.npz",
+            lambda path: record_rollout(frozen, path, max_steps=max_steps, noops=1),
+        )
 
     return make
 

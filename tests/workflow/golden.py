@@ -60,11 +60,7 @@ def hashes(run_dir: Path) -> dict[str, str]:
     genome = json.loads((run_dir / "genome.json").read_text()) if (run_dir / "genome.json").exists() else {}
     records = read_log(run_dir / "log.jsonl")  # complete, however the log holds them
     timeless = [{name: value for name, value in record.items() if not _is_about_time(name)} for record in records]
-    return {
-        "weights": _hash_of(weights),
-        "genome": _hash_of(genome.get("genome")),
-        "log": _hash_of(timeless),
-    }
+    return {"weights": _hash_of(weights), "genome": _hash_of(genome.get("genome")), "log": _hash_of(timeless)}
 
 
 def processor() -> str:

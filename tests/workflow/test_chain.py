@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from neurozoo.records.tables import read_metrics
 
-RUNS = ("ga/frostbite/small/1", "ga/pong/recurrent_large/1")
-LEARNER = "dqn/breakout/small/1"
+SEARCH, LEARNER = "ga/frostbite/small/1", "dqn/breakout/small/1"
 RUN_FILES = (
     "config.yaml", "train.log", "log.jsonl", "train.benchmark.tsv", "metrics.csv", "checkpoint.npz", "result.json",
     "frozen/model.keras", "frozen/saved_model/saved_model.pb", "frozen/model.pb", "frozen/model.json", "rollout.npz",
@@ -61,10 +60,8 @@ def rows(path):
 
 def test_every_run_has_every_file_of_the_design(results):
     runs = results / "runs"
-    assert [
-        path for run in RUNS for name in (*RUN_FILES, "genome.json") if not (path := runs / run / name).exists()
-    ] == []
-    assert [path for name in RUN_FILES if not (path := runs / LEARNER / name).exists()] == []
+    assert [path for run in (SEARCH, LEARNER) for name in RUN_FILES if not (path := runs / run / name).exists()] == []
+    assert (runs / SEARCH / "genome.json").exists()
     assert not (runs / LEARNER / "genome.json").exists()  # it has weights, but no genome
 
 
@@ -82,24 +79,20 @@ def test_a_run_that_learns_in_epochs_has_phases_and_the_others_have_none(results
     assert (run / "phases.png").stat().st_size > 5000
     phases = [(row["epoch"], row["phase"]) for row in rows(run / "phases.csv")]
     assert phases[:3] == [("0", "random"), ("1", "train"), ("1", "test")]
-    assert not [run for run in RUNS if (results / "runs" / run / "phases.csv").exists()]
+    assert not (results / "runs" / SEARCH / "phases.csv").exists()
 
 
 def test_filters_are_shown_for_the_configured_experiments(results):
-    filters = results / "runs" / RUNS[1] / "filters"
-    assert {path.name for path in filters.iterdir()} == {"patches_recu1.png", "guided.html", "lean.csv"}
-    for run in RUNS:  # for the figure
-        assert [row["frame"] for row in rows(results / "runs" / run / "filters/lean.csv")] == [
-            "T-3",
-            "T-2",
-            "T-1",
-            "Now",
-        ]
+    filters = results / "runs" / SEARCH / "filters"
+    assert {path.name for path in filters.iterdir()} == {"patches_conv1.png", "guided.html", "lean.csv"}
+    for run in (SEARCH, LEARNER):  # for the figure
+        lean = rows(results / "runs" / run / "filters/lean.csv")
+        assert [row["frame"] for row in lean] == ["T-3", "T-2", "T-1", "Now"]
     assert (results / "figures/temporal_lean.png").stat().st_size > 1000
 
 
 def test_layers_generations_and_runs_side_by_side_are_filmed(results):
-    for name in (f"runs/{RUNS[1]}/layer_recu1.mp4", f"runs/{RUNS[0]}/generations.mp4", "movies/frostbite.mp4"):
+    for name in (f"runs/{SEARCH}/layer_conv1.mp4", f"runs/{SEARCH}/generations.mp4", "movies/frostbite.mp4"):
         assert (results / name).stat().st_size > 1000
     log = (results / "logs/movie_grid_frostbite.log").read_text()
     assert "10 steps done" in log
@@ -109,11 +102,11 @@ def test_layers_generations_and_runs_side_by_side_are_filmed(results):
 def test_tables_and_figures_span_all_runs(results):
     tables = results / "tables"
     metrics = read_metrics(tables / "metrics.parquet")
-    assert set(metrics[["algo", "game", "model", "run"]].astype(str).agg("/".join, axis=1)) == {*RUNS, LEARNER}
+    assert set(metrics[["algo", "game", "model", "run"]].astype(str).agg("/".join, axis=1)) == {SEARCH, LEARNER}
     assert len(read_metrics(tables / "metrics.csv")) == len(metrics)
     scores = {(row["model"], row["game"]): row for row in rows(tables / "scores.csv")}
     assert (scores["small", "frostbite"]["runs"], scores["small", "frostbite"]["episodes"]) == ("1", "1")
-    assert scores["recurrent_large", "pong"]["protocol"] == "uber2018"
+    assert scores["small", "frostbite"]["protocol"] == "uber2018"
     assert rows(tables / "comparison.csv") == []  # no game was played by two agents
     for figure in ("learning_curves", "performance_profile", "aggregates", "probability_of_improvement"):
         for kind, start in (("pdf", b"%PDF"), ("png", b"\x89PNG"), ("svg", b"<?xml")):
@@ -129,7 +122,7 @@ def test_the_runs_of_a_game_have_an_embedding_and_a_page(results):
 
 
 def test_budget_is_kept_in_frames_and_the_log_is_lossless(results):
-    records = [json.loads(line) for line in (results / "runs" / RUNS[0] / "log.jsonl").read_text().splitlines()]
+    records = [json.loads(line) for line in (results / "runs" / SEARCH / "log.jsonl").read_text().splitlines()]
     assert records[-1]["frames"] >= 960 > records[-2]["frames"]
     assert [record["Iteration"] for record in records] == list(range(1, len(records) + 1))
     assert records[-1]["frames"] == pytest.approx(4 * records[-1]["TimestepsSoFar"], abs=3 * len(records) * 10)
@@ -139,21 +132,21 @@ def test_the_gallery_shows_every_run_and_the_report_says_where_they_come_from(re
     site = results / "site"
     manifest = json.loads((site / "manifest.json").read_text())
     shown = {f"{run['algo']}/{run['game']}/{run['model']}/{run['run']}": run for run in manifest["runs"]}
-    assert set(shown) == {*RUNS, LEARNER, "imported/frostbite/small/1"}
+    assert set(shown) == {SEARCH, LEARNER, "imported/frostbite/small/1"}
     assert [entry for entry in manifest["missing"] if entry["is_damaged"]] == []
     assert all(run["movies"][0]["panels"] for run in shown.values())
     assert all((site / "runs" / f"{run}.html").exists() for run in shown)
     facts = json.loads((results / "provenance.json").read_text())
-    assert (len(facts["runs"]), facts["configuration"]["statistics"]["replications"]) == (4, 100)
+    assert (len(facts["runs"]), facts["configuration"]["statistics"]["replications"]) == (3, 100)
 
 
 def test_the_gallery_alone_is_made_again_when_a_file_appears(results, snakemake_again):
-    new = results / "runs" / RUNS[0] / "new.html"
+    new = results / "runs" / SEARCH / "new.html"
     new.write_text("new")
     said = snakemake_again("results/test/site/index.html")
     new.unlink()
     assert set(re.findall(r"rule (\w+):", said)) == {"refresh_site"}
-    assert "new.html" in (results / "site/runs" / f"{RUNS[0]}.html").read_text()
+    assert "new.html" in (results / "site/runs" / f"{SEARCH}.html").read_text()
 
 
 def test_nothing_is_left_to_do_afterwards_even_if_the_core_is_new(results, snakemake_again):
@@ -172,7 +165,7 @@ def test_a_copy_without_times_is_finished_after_one_command(chain, run_snakemake
     assert run_snakemake(project, "--touch", *OPTIONS).returncode == 0
     assert "Nothing to be done" in (plan := run_snakemake(project, "-n", *OPTIONS).stdout)
     assert "are older than" not in plan
-    (project / "results/test/runs" / RUNS[0] / "checkpoint.npz").write_bytes(b"of another run")
+    (project / "results/test/runs" / SEARCH / "checkpoint.npz").write_bytes(b"of another run")
     mixed = run_snakemake(project, "--touch", "--forcerun", "freeze_model", *OPTIONS)
     assert mixed.returncode == 1
     assert "checkpoint.npz is not the file that result.json beside it describes, so --touch would mix" in mixed.stdout
@@ -180,8 +173,8 @@ def test_a_copy_without_times_is_finished_after_one_command(chain, run_snakemake
 
 @pytest.mark.long(seconds=40)
 def test_a_moment_of_a_run_is_frozen_recorded_and_tested_by_its_path(results, snakemake_again):
-    place = results / "runs" / RUNS[0] / "tags/initial"
-    wanted = [f"results/test/runs/{RUNS[0]}/tags/initial/{name}" for name in ("rollouts/seed_3.npz", "test.json")]
+    place = results / "runs" / SEARCH / "tags/initial"
+    wanted = [f"results/test/runs/{SEARCH}/tags/initial/{name}" for name in ("rollouts/seed_3.npz", "test.json")]
     assert "rule train:" not in snakemake_again(*wanted)
     assert json.loads((place / "frozen/model.json").read_text())["tag"] == "initial"
     assert (place / "rollouts/seed_3.parquet").exists()
@@ -205,10 +198,10 @@ def test_a_run_outside_of_every_experiment_can_be_a_target(snakemake_again):
 
 
 def test_an_error_in_a_rule_is_one_sentence_and_leaves_existing_files_unchanged(results, chain, run_snakemake):
-    run = results / "runs" / RUNS[0]
+    run = results / "runs" / SEARCH
     rollout, movie = (run / "rollout.npz").read_bytes(), (run / "activation.mp4").read_bytes()
     (run / "rollout.npz").write_bytes(rollout[:1000])
-    wanted = f"results/test/runs/{RUNS[0]}/activation.mp4"
+    wanted = f"results/test/runs/{SEARCH}/activation.mp4"
     answer = run_snakemake(chain, wanted, "--forcerun", "activation_movie", *OPTIONS)
     (run / "rollout.npz").write_bytes(rollout)
     (run / "activation.mp4").write_bytes(movie)
@@ -220,12 +213,12 @@ def test_an_error_in_a_rule_is_one_sentence_and_leaves_existing_files_unchanged(
 @pytest.mark.long(seconds=15)
 def test_a_run_that_starts_anew_keeps_what_snakemake_deletes(chain, run_snakemake, tmp_path):
     project = shutil.copytree(chain, tmp_path / "project", symlinks=True)
-    run = project / "results/test/runs" / RUNS[0]
+    run = project / "results/test/runs" / SEARCH
     names = ("config.yaml", "checkpoint.npz", "log.jsonl", "genome.json")
     before = {name: (run / name).read_bytes() for name in names}
     config = project / "config" / "test.yaml"
     config.write_text(config.read_text().replace("population_size: 4", "population_size: 5"))
-    answer = run_snakemake(project, f"results/test/runs/{RUNS[0]}/checkpoint.npz", "--no-hooks", *OPTIONS)
+    answer = run_snakemake(project, f"results/test/runs/{SEARCH}/checkpoint.npz", "--no-hooks", *OPTIONS)
     assert answer.returncode == 0, answer.stdout[-3000:]
     assert {name: (run / "superseded/1/result" / name).read_bytes() for name in names} == before
     assert (run / "checkpoint.npz").read_bytes() != before["checkpoint.npz"]

@@ -45,9 +45,10 @@ def test_a_target_that_follows_configfile_is_told_from_a_configuration(refused):
     ("target", "sentence"),
     [
         ("runs/ga/pnog/large/1/metrics.csv", "game 'pnog' is unknown; did you mean 'pong'? Known: 10"),
-        (
+        pytest.param(
             "figures/learning_curve.pdf",
             "No rule makes results/figures/learning_curve.pdf; did you mean results/figures/learning_curves.pdf?",
+            marks=pytest.mark.long(seconds=3),
         ),
     ],
 )

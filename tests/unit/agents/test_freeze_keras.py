@@ -15,7 +15,10 @@ from neurozoo.errors import NeurozooError
 from neurozoo.movies.outputs import meaning_of
 
 
-@pytest.mark.parametrize("model", ["impala_shallow_lstm", "impala_gym_deep", "nature_layer_norm"])
+@pytest.mark.parametrize(
+    "model",
+    ["impala_shallow_lstm", "nature_layer_norm", pytest.param("impala_gym_deep", marks=pytest.mark.long(seconds=4))],
+)
 def test_a_frozen_policy_has_keras_and_saved_model_but_no_graph(policy_folder, model):
     folder = policy_folder(model)
     assert sorted(path.name for path in folder.iterdir()) == ["model.json", "model.keras", "saved_model"]

@@ -122,11 +122,7 @@ def test_the_start_state_of_2018_is_a_choice(bring):
         ('{"genome": [1]}', {"model": None}, "The genome's file lacks model"),
         ('{"other": [1]}', {}, "The genome's file lacks genome"),
         ('{"genome": null}', {}, r"its run's weights do not come from the noise table"),
-        (
-            '{"genome": [1], "parameters": 5}',
-            {},
-            "for 5 parameters, but the network 'small' with 4 outputs has",
-        ),
+        ('{"genome": [1], "parameters": 5}', {}, "for 5 parameters, but the network 'small' with 4 outputs has"),
         (
             '{"genome": [1], "protocol": "uber2018"}',
             {"protocol": "machado2018"},

@@ -3,8 +3,10 @@ import pytest
 from neurozoo.agents.frozen import open_frozen
 from neurozoo.agents.graph import build_graph, layer_record, load_graph
 from neurozoo.errors import NeurozooError
-from neurozoo.networks.catalogue import NETWORKS, get_network
+from neurozoo.networks.catalogue import get_network
 from neurozoo.networks.chains import OBJECTS_SHAPE
+
+from tests.unit.networks.kinds import of_each_kind
 
 
 def nodes_of(checkpoint):
@@ -22,18 +24,7 @@ def test_the_nodes_bear_the_names_of_the_atari_zoo(agent):
     assert nodes["ga/out/signal"] == list(nodes.values())[-1]
 
 
-def networks():
-    """All networks; a network whose kinds of layers others have, too, is a long test."""
-    seen = set()
-    for name, network in NETWORKS.items():
-        facts = ("kind", "normalisation", "skip", "activation", "padding", "has_bias")
-        kinds = {tuple(getattr(layer, fact) for fact in facts) for layer in network.layers}
-        kinds.add((network.observation_clip is None,))
-        yield pytest.param(name, marks=[pytest.mark.long] if kinds <= seen else [])
-        seen |= kinds
-
-
-@pytest.mark.parametrize("model", networks())
+@pytest.mark.parametrize("model", of_each_kind())
 def test_the_graph_of_every_network_gives_what_keras_gives_in_every_layer(model):
     import keras
     import tensorflow as tf
@@ -57,27 +48,6 @@ def test_the_graph_of_every_network_gives_what_keras_gives_in_every_layer(model)
         assert value.shape == expected.shape
         # Both err, and the recurrent layer's 20 cycles and large_dqn's weights make the values large.
         np.testing.assert_allclose(value, expected, rtol=0, atol=2e-5 * float(tf.reduce_max(tf.abs(expected))))
-
-
-@pytest.mark.parametrize(("model", "halves", "ramp"), [
-    ("large", 17, 17), ("small", 7, 7), pytest.param("recurrent_large", 5, 6, marks=pytest.mark.long(seconds=4)),
-])  # fmt: skip
-def test_the_published_check_genome_gives_the_published_outputs(noise, tmp_path, model, halves, ramp, frozen_folder):
-    # Specification of the published code, section 2.5.
-    from neurozoo.genomes.genome import Genome, decode
-
-    layout = get_network(model).layout(18)
-    genome = Genome(148462608).mutated(219531121, 0.002).mutated(172882699, 0.002)
-    graph = build_graph(layout, decode(genome, noise=noise, layout=layout), scope="ga")
-    (tmp_path / "model.pb").write_bytes(graph.SerializeToString())
-    outputs_of = load_graph(open_frozen(frozen_folder(model)), tmp_path / "model.pb")
-
-    index = np.arange(84 * 84 * 4).reshape(1, 84, 84, 4)
-    outputs = outputs_of(np.concatenate([np.full_like(index, 0.5, np.float32), np.float32(index % 256) / 255]))
-    assert outputs.argmax(axis=-1).tolist() == [halves, ramp]
-    if model == "large":
-        np.testing.assert_allclose(outputs[0, :4], [-0.004879, 0.00478, 0.011457, 0.006059], atol=1e-6)
-        np.testing.assert_allclose(outputs[1, :4], [-0.0092, 0.012557, 0.002708, 0.010076], atol=1e-6)
 
 
 def test_a_missing_or_damaged_graph_is_refused(own_copy):

@@ -254,10 +254,7 @@ def test_a_file_that_is_not_a_graph_is_refused(tmp_path, content):
     ("choices", "answer"),
     [
         ({"game": "pong"}, "has 4 outputs, but 'pong' has 6 actions under 'uber2018'"),
-        (
-            {"game": "breakout", "model": "large"},
-            "'large' does not have the layers of .*: conv 8 x 8 x 4 x 16, ",
-        ),
+        ({"game": "breakout", "model": "large"}, "'large' does not have the layers of .*: conv 8 x 8 x 4 x 16, "),
         ({}, "'frozen' is not the name of a game"),
     ],
 )

@@ -2,13 +2,7 @@
 
 import numpy as np
 import pytest
-from neurozoo.agents.policies import (
-    EpsilonGreedy,
-    Greedy,
-    NetworkOutputs,
-    PolicyInputs,
-    Sampled,
-)
+from neurozoo.agents.policies import EpsilonGreedy, Greedy, NetworkOutputs, PolicyInputs, Sampled
 
 
 def fixed(*preferences):

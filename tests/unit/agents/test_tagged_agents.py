@@ -119,12 +119,7 @@ def test_a_snapshot_of_another_generation_is_not_taken_for_a_tag(run, agent):
 
 def test_published_tags_that_were_reached_are_listed(run):
     reached = reached_tags(run(HISTORY), game="frostbite")
-    assert {tag: moment.generation for tag, moment in reached.items()} == {
-        "initial": 1,
-        "human": 2,
-        "1HR": 2,
-        "2HR": 4,
-    }
+    assert {tag: moment.generation for tag, moment in reached.items()} == {"initial": 1, "human": 2, "1HR": 2, "2HR": 4}
 
 
 def test_the_folder_of_a_tag_is_the_runs_own_for_its_result(tmp_path):

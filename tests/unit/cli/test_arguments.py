@@ -3,14 +3,7 @@ from pathlib import Path
 
 import pytest
 from neurozoo.__main__ import main
-from neurozoo.cli.arguments import (
-    check_outputs,
-    check_run_dirs,
-    natural,
-    positive,
-    read_setting,
-    whole,
-)
+from neurozoo.cli.arguments import check_outputs, check_run_dirs, natural, positive, read_setting, whole
 from neurozoo.errors import NeurozooError
 
 

@@ -37,14 +37,6 @@ def test_help_does_not_wait_for_slow_imports():
     assert not {"tensorflow", "jax", "pandas", "matplotlib", "dask"} & set(modules)
 
 
-def test_the_published_genome_scores_what_was_published(core, noise_table, data_dir, capsys):
-    words = f"--game frostbite --model large --protocol uber2018 --noops 1 --episodes 1 --json --core {core}".split()
-    main(["evaluate", "--genome", str(data_dir / "uber_frostbite_genome.json"), *words, "--noise", str(noise_table)])
-    (episode,) = json.loads(capsys.readouterr().out)["episodes"]
-    assert (episode["score"], episode["steps"], episode["noops"]) == (1610, 969, 1)
-    assert 4 * 968 < episode["frames"] <= 4 * 969
-
-
 def test_evaluation_repeats_with_its_seed_and_says_the_mean(genome, engine, capsys):
     words = ["evaluate", "--genome", str(genome), "--episodes", "3", "--max-frames", "4e2", *engine]
     outputs = []
@@ -288,8 +280,7 @@ def test_a_reader_that_has_read_enough_ends_a_command_quietly(python):
 
 
 @pytest.mark.parametrize(
-    ("words", "forms"),
-    [([], ["saved_model", "graph"]), (["--forms"], []), (["--forms", "graph"], ["graph"])],
+    ("words", "forms"), [([], ["saved_model", "graph"]), (["--forms"], []), (["--forms", "graph"], ["graph"])]
 )
 def test_freezing_keeps_all_forms_unless_others_are_wanted(tmp_path, monkeypatch, words, forms):
     seen = {}

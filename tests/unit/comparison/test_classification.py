@@ -7,13 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from neurozoo.comparison import classification, classify_states
-from neurozoo.comparison.classification import (
-    _class_names,
-    _evaluate,
-    choose_records,
-    read_records,
-    split_records,
-)
+from neurozoo.comparison.classification import _class_names, _evaluate, choose_records, read_records, split_records
 from neurozoo.comparison.compared_runs import read_compared_runs
 from neurozoo.errors import NeurozooError
 

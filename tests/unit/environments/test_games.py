@@ -45,11 +45,14 @@ def test_every_game_has_actions():
     assert all(3 <= len(action_codes(game, "minimal")) <= 18 for game in game_names())
 
 
-def test_games_have_the_published_numbers_of_minimal_actions(published_games):
-    expected = {game: count for count, games in ACTION_COUNTS.items() for game in games.split()}
-    assert {game: len(action_codes(game, "minimal")) for game in published_games} == {
-        game: expected.get(game, 18) for game in published_games
-    }
+@pytest.mark.parametrize("most", [1, pytest.param(60, marks=pytest.mark.long(seconds=4))])
+def test_games_have_the_published_numbers_of_minimal_actions(published_games, most):
+    expected = {game: count for count, games in ACTION_COUNTS.items() for game in games.split()[:most]}
+    expected |= dict.fromkeys(
+        [game for game in published_games if game not in " ".join(ACTION_COUNTS.values())][:most], 18
+    )
+    assert len(expected) in (10, 60)
+    assert {game: len(action_codes(game, "minimal")) for game in expected} == expected
 
 
 def test_the_full_action_set_has_all_18_in_the_order_of_their_codes():

@@ -68,9 +68,7 @@ def test_a_game_that_the_user_names_is_played(module, tmp_path):
 
 def test_the_configuration_names_modules(module, tmp_path):
     game = f"gym.{module}:Evil-v0"
-    check_config(
-        {"experiments": {"mine": {"algo": "ga", "games": [game], "models": ["simple"], "runs": 1}}},
-    )
+    check_config({"experiments": {"mine": {"algo": "ga", "games": [game], "models": ["simple"], "runs": 1}}})
     assert check_game(game) == game
     assert was_imported(tmp_path)
 

@@ -27,14 +27,14 @@ def vector(game="breakout", protocol=STICKY, count=3, threads=1, seed=0, **choic
 
 def test_restored_environments_continue_like_ones_that_were_never_interrupted():
     environment = vector()
-    play(environment, 400, np.random.default_rng(1))  # past ends of games, at different times in each environment
+    play(environment, 250, np.random.default_rng(1))  # past ends of games, at different times in each environment
     assert len(set(environment.episodes.tolist())) > 1 or environment.episodes.min() > 0
     state, arrays = environment.get_state(), environment.get_arrays()
     continued = vector(threads=2)
     continued.set_state(state, arrays)
     np.testing.assert_array_equal(continued.stacks, environment.stacks)
     np.testing.assert_array_equal(continued.lives, environment.lives)
-    assert_same(play(continued, 300, np.random.default_rng(2)), play(environment, 300, np.random.default_rng(2)))
+    assert_same(play(continued, 60, np.random.default_rng(2)), play(environment, 60, np.random.default_rng(2)))
 
 
 def test_an_environment_that_has_just_started_an_episode_continues_too():
@@ -81,7 +81,7 @@ def test_a_frame_limit_truncates_an_episode_without_ending_the_game():
 
 
 def test_rewards_are_the_games_own_points():
-    seen = play(vector("seaquest", count=4), 900, np.random.default_rng(1))
+    seen = play(vector("seaquest", count=4), 200, np.random.default_rng(1))
     rewards = {float(reward) for step in seen for reward in step[2]}
     assert max(rewards) >= 20
 

@@ -161,12 +161,7 @@ def test_another_reference_is_set_in_the_same_evaluator_before_its_genomes_are_p
 
 
 @pytest.mark.parametrize(
-    ("base", "gene", "genome"),
-    [
-        (0, None, Genome(1)),
-        (0, (7, 0.5), Genome(1).mutated(7, 0.5)),
-        (-1, 9, Genome(9)),
-    ],
+    ("base", "gene", "genome"), [(0, None, Genome(1)), (0, (7, 0.5), Genome(1).mutated(7, 0.5)), (-1, 9, Genome(9))]
 )
 def test_a_part_names_a_parent_or_its_child_or_initial_weights(base, gene, genome):
     assert Part(3, base, gene, 2, 5, 100).episode(OLD) == Episode(genome, 2, 5, 100)

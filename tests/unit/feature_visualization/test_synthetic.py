@@ -146,10 +146,7 @@ def test_an_inversion_points_where_the_observation_does(small):
 
 
 def test_bad_settings_silent_layers_and_vectors_are_refused(small, make_frozen):
-    for settings, sentence in (
-        ({"steps": 0}, "above 0"),
-        ({"l1": -1}, "l1 should be at least 0"),
-    ):
+    for settings, sentence in (({"steps": 0}, "above 0"), ({"l1": -1}, "l1 should be at least 0")):
         with pytest.raises(NeurozooError, match=sentence):
             Ascent(**settings)
     silent = make_frozen(get_network("small"), FRAMES, change=lambda arrays: arrays["conv2/b"].fill(-100))

@@ -51,7 +51,7 @@ try:
 except NeurozooError as error:
     message = str(error)
 print(json.dumps([message, path.read_text(), sorted(os.listdir(sys.argv[1]))]))
-""",
+"""
     )
     assert "could not be written: no space left on device" in outcome[0]
     assert "free some space and start the same command again" in outcome[0]

@@ -102,10 +102,7 @@ def test_damage_in_the_middle_is_noticed(tmp_path, arrays):
     data = bytearray(path.read_bytes())
     data[600:700] = bytes(100)
     path.write_bytes(data)
-    with (
-        NpzReader(path, keys=["a"], remedy=REMEDY) as reader,
-        pytest.raises(NeurozooError, match="damaged or cut off"),
-    ):
+    with NpzReader(path, keys=["a"], remedy=REMEDY) as reader, pytest.raises(NeurozooError, match="damaged or cut off"):
         list(reader.blocks("a", 20))
 
 

@@ -43,8 +43,7 @@ def test_a_block_is_written_once_because_its_name_stands_for_its_content():
 
 
 @pytest.mark.parametrize(
-    "damage",
-    [{"keeps": 10**6, "adds": []}, {"keeps": -1, "adds": []}, {"keeps": 0, "adds": [[-1, 0.1]]}, {"adds": []}],
+    "damage", [{"keeps": 10**6, "adds": []}, {"keeps": -1, "adds": []}, {"keeps": 0, "adds": [[-1, 0.1]]}, {"adds": []}]
 )
 def test_a_damaged_genome_is_refused(damage):
     packed, arrays = pack(family(BLOCK))

@@ -4,7 +4,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.movies.landscape_movie import FRAMES_PER_STEP, LOWEST, _shares, render_landscape_movie
 from neurozoo.rollouts.rollout import record_rollout
 
-STEPS = 6
+STEPS = 3
 
 
 @pytest.fixture(scope="module")

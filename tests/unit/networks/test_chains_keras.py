@@ -6,6 +6,8 @@ from neurozoo.networks.catalogue import NETWORKS, get_network
 from neurozoo.networks.chains import OBJECTS_SHAPE, Network
 from neurozoo.networks.layers import Layer
 
+from tests.unit.networks.kinds import of_each_kind
+
 # Section 2.5 of the specification.
 VECTOR = Genome(148462608, (Mutation(219531121, 0.002), Mutation(172882699, 0.002)))
 OUT = Layer("out", "dense", activation="linear")
@@ -57,7 +59,7 @@ def initialised(model, actions, shape):
     return layout, theta, random.random((rows, *shape), np.float32) if layout.needs_reference else None
 
 
-@pytest.mark.parametrize("model", NETWORKS)
+@pytest.mark.parametrize("model", of_each_kind())
 def test_a_keras_file_loads_in_safe_mode_and_gives_the_same(tmp_path, model):
     import keras
 

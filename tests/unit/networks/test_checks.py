@@ -75,10 +75,7 @@ def test_a_network_has_a_name_that_can_be_a_folder(name):
         ({"torso": (CONV, CONV)}, "'mine' has a layer 'conv1', twice"),
         ({"torso": (replace(CONV, name="baseline"),)}, "'mine' has a layer 'baseline', which its model has already"),
         ({"torso": (replace(CONV, units=None),)}, "'conv1' should have a whole number units >= 1, but it is None"),
-        (
-            {"torso": (replace(CONV, bias=False),)},
-            "the bias of its layer 'conv1' cannot be False: it would",
-        ),
+        ({"torso": (replace(CONV, bias=False),)}, "the bias of its layer 'conv1' cannot be False: it would"),
         ({"torso": (replace(CONV, std=9.0),)}, "the std of its layer 'conv1' cannot be 9.0"),
         ({"torso": (replace(CONV, normalisation="before_bias"),)}, "the normalisation of its layer 'conv1' cannot be"),
     ],

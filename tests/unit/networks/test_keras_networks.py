@@ -36,11 +36,7 @@ TINY = (12, 10, 2)  # an observation small enough for slow twins
         ("maze_recurrent", 7, 433_953 - 1_024),
         # conv1 8*8*4*32 + 32, two per output of 20*20*32; conv2 4*4*32*64 + 64, 9*9*64; conv3 3*3*64*64 + 64, 7*7*64;
         # fc 3136*512 + 512, 512; 512*6 + 6
-        (
-            "nature_layer_norm",
-            6,
-            (8_224 + 25_600) + (32_832 + 10_368) + (36_928 + 6_272) + (1_606_144 + 1_024) + 3_078,
-        ),
+        ("nature_layer_norm", 6, (8_224 + 25_600) + (32_832 + 10_368) + (36_928 + 6_272) + (1_606_144 + 1_024) + 3_078),
         # conv1 8*8*4*16 + 16, two for each of 20*20*16; conv2 4*4*16*32 + 32, 9*9*32; fc 2592*256 + 256, 256; 256*6 + 6
         ("small_layer_norm", 6, (4_112 + 12_800) + (8_224 + 5_184) + (663_808 + 512) + 1_542),
     ],
@@ -227,10 +223,7 @@ def test_the_parameter_vector_goes_in_and_out(recurrent):
 
 def test_a_keras_network_is_refused_where_a_chain_is_needed():
     assert any_layout_of("pong", "impala_deep", protocol_of("pong", "machado2018")).num_actions == 18
-    for ask in (
-        lambda: get_network("impala_deep"),
-        lambda: layout_of("pong", "impala_deep", protocol_of("pong")),
-    ):
+    for ask in (lambda: get_network("impala_deep"), lambda: layout_of("pong", "impala_deep", protocol_of("pong"))):
         with pytest.raises(NeurozooError, match=r"'impala_deep' is a Keras network.*no native plan.*Choose a chain"):
             ask()
 

@@ -14,7 +14,12 @@ from neurozoo.networks.modular import landscape_cycles
 
 from tests.unit.networks.modular_twin import modular_network
 
-MODULAR = [name for name, network in NETWORKS.items() if network.is_modular]
+ENDS = ("modular", "modular_rgb_evolved_movement")  # the least and the most of three choices
+MODULAR = [
+    pytest.param(name, marks=[] if name in ENDS else [pytest.mark.long(seconds=1)])
+    for name, network in NETWORKS.items()
+    if network.is_modular
+]
 PROTOCOL = get_protocol("river_fixed", observation="objects")
 # The evolved weights in the headers of github.com/WatchJolley/rivercrossing. Its kernel is addressed [column][row].
 PUBLISHED = """

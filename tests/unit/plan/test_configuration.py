@@ -13,11 +13,7 @@ from neurozoo.feature_visualization.synthetic import Ascent
 from neurozoo.interventions.intervention import Intervention
 from neurozoo.plan.configuration import check_config
 from neurozoo.plan.filter_products import PRODUCTS
-from neurozoo.plan.planned_runs import (
-    imported_runs,
-    planned_runs,
-    run_settings,
-)
+from neurozoo.plan.planned_runs import imported_runs, planned_runs, run_settings
 from neurozoo.plan.products import planned_products
 
 PROJECT = Path(__file__).parents[3]
@@ -186,10 +182,7 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
             ({"label": label}, [f"experiments.demo.label should not begin with {label[0]!r}, which", repr(label)])
             for label in ("=2+3", "+1", "-x", "@f")
         ),
-        (
-            {"preset": "uber2081"},
-            ["experiments.demo.preset: ga has no preset 'uber2081'; did you mean 'uber2018'?"],
-        ),
+        ({"preset": "uber2081"}, ["experiments.demo.preset: ga has no preset 'uber2081'; did you mean 'uber2018'?"]),
         (
             {"games": ["pong", "mspacman"]},
             ["experiments.demo.games[1]: game 'mspacman' is unknown; did you mean 'ms_pacman'? Known: 10"],
@@ -241,10 +234,7 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
             DEMO + "metrics: {columns: [Iteration, PopulationEpRewMx]}",
             ["metrics.columns[1]: field 'PopulationEpRewMx' is unknown; did you mean 'PopulationEpRewMax'?"],
         ),
-        (
-            DEMO + "generations: {experiments: [dmeo]}",
-            ["generations.experiments[0]: experiment 'dmeo' is unknown;"],
-        ),
+        (DEMO + "generations: {experiments: [dmeo]}", ["generations.experiments[0]: experiment 'dmeo' is unknown;"]),
         (
             DEMO + "figures: {learning_curves: {references: {files: {simple_dqn: {pnog: pong.csv}}}}}",
             ["figures.learning_curves.references.files.simple_dqn: game 'pnog' is unknown; did you mean 'pong'?"],
@@ -290,10 +280,7 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         (DEMO + "rollout: {action_noise: 2}", ["rollout.action_noise should be at most 1, but is 2."]),
         (
             DEMO + "movie: {layers: [conv9]}",
-            [
-                "movie.layers[0]: layer 'conv9' is unknown;",
-                "Known: conv1, conv2, conv3, fc, out",
-            ],
+            ["movie.layers[0]: layer 'conv9' is unknown;", "Known: conv1, conv2, conv3, fc, out"],
         ),
         (DEMO + "movie: {grids: [pogn]}", ["movie.grids[0]: planned game 'pogn' is unknown; did you mean 'pong'?"]),
         (DEMO + "movie: {game: 1}", ["movie.game should be true or false, but is 1."]),

@@ -43,7 +43,7 @@ def test_runs_are_listed_in_the_order_of_the_file_and_each_once():
                 "one": experiment(games=["pong", "frostbite"], models=["large"], runs=2),
                 "two": experiment(games=["frostbite"], models=["small", "LargeModel"], runs=[2, 7]),
             }
-        },
+        }
     )
     assert [(run.game, run.model, run.run) for run in planned_runs(config)] == [
         ("pong", "large", 1),
@@ -77,7 +77,7 @@ def test_labels_belong_to_the_runs_of_their_experiments():
                 "two": experiment(games=["frostbite"], runs=[7]),
                 "three": experiment(runs=[2], label="brave"),
             }
-        },
+        }
     )
     assert labels_of_runs(config) == {"ga/pong/large/1": "bold", "ga/pong/large/2": "bold / brave"}
 
@@ -87,7 +87,7 @@ def test_a_run_has_the_settings_of_its_experiment_and_any_other_run_those_of_its
         {
             "experiments": {"one": experiment(preset="uber2018", runs=[2], overrides={"frames": 1000})},
             "algorithms": {"ga": {"overrides": {"frames": 2000}}},
-        },
+        }
     )
     inside = run_settings(config, algo="ga", game="pong", model="large", run="2")
     outside = run_settings(config, algo="ga", game="pong", model="large", run="3")

@@ -20,10 +20,7 @@ def test_the_runs_of_targets_are_known_if_nothing_else_is_wanted():
     first, second = (f"results/runs/ga/pong/small/{run}" for run in (1, 2))
     assert runs_of_targets(
         config, [f"{first}/tags/human/rollout.npz", f"{first}/result.json", f"{second}/loop.webp"]
-    ) == [
-        PlannedRun("ga", "pong", "small", 1),
-        PlannedRun("ga", "pong", "small", 2),
-    ]
+    ) == [PlannedRun("ga", "pong", "small", 1), PlannedRun("ga", "pong", "small", 2)]
     for more in (
         "all",
         "results/figures/learning_curves.pdf",

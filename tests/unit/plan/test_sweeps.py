@@ -4,12 +4,7 @@ import pytest
 import yaml
 from neurozoo.errors import NeurozooError
 from neurozoo.plan.configuration import check_config
-from neurozoo.plan.planned_runs import (
-    PlannedRun,
-    labels_of_runs,
-    planned_runs,
-    run_settings,
-)
+from neurozoo.plan.planned_runs import PlannedRun, labels_of_runs, planned_runs, run_settings
 from neurozoo.plan.sweeps import MOST_COMBINATIONS, SPACING, members_of
 
 TWO_LISTS = "sweep: {mutation_power: [0.002, 0.005], population_size: [20, 30, 40]}"

@@ -81,10 +81,7 @@ def test_the_command_plays_a_level_in_a_real_terminal(tmp_path):
     (tmp_path / "level.txt").write_text(FLAT)
     child, terminal = pty.fork()
     if child == 0:
-        os.execv(
-            sys.executable,
-            [sys.executable, "-m", "neurozoo", "play", str(tmp_path / "level.txt"), "--terminal"],
-        )
+        os.execv(sys.executable, [sys.executable, "-m", "neurozoo", "play", str(tmp_path / "level.txt"), "--terminal"])
     try:
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 20, 60, 0, 0))
         read_until(terminal, b"tick 0")

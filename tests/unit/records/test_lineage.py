@@ -16,10 +16,7 @@ SECOND = [
     [1, 4, None, None, None, 30.0, 14.0, True, True],  # the elite stays
     [2, 7, 1, 2, 0.5, 40.0, 13.0, True, False],
 ]
-THIRD = [
-    [3, 1, 2, 7, 0.25, 35.0, 20.0, True, True],
-    [3, 3, 1, 4, 0.25, 33.0, None, True, False],
-]
+THIRD = [[3, 1, 2, 7, 0.25, 35.0, 20.0, True, True], [3, 3, 1, 4, 0.25, 33.0, None, True, False]]
 GENERATIONS = (FIRST, SECOND, THIRD)
 
 

@@ -8,22 +8,11 @@ import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.records.genome_changes import as_changes
 from neurozoo.records.published_log import GA_FIELDS, format_table, stamped
-from neurozoo.records.run_log import (
-    check_whole,
-    current_log,
-    iter_backwards,
-    parse_log,
-    read_last_complete,
-    read_log,
-)
+from neurozoo.records.run_log import check_whole, current_log, iter_backwards, parse_log, read_last_complete, read_log
 
 SAMPLES = Path(__file__).parents[2] / "data" / "logs"
 IDENTITY = {"algo": "ga", "game": "frostbite", "model": "large", "run": 3, "protocol": "uber2018"}
-GENOMES = [
-    [163570948],
-    [163570948, [80914285, 0.002]],
-    [163570948, [80914285, 0.002], [9131717, 0.002]],
-]
+GENOMES = [[163570948], [163570948, [80914285, 0.002]], [163570948, [80914285, 0.002], [9131717, 0.002]]]
 
 
 def parsed(log, tmp_path, columns=None):

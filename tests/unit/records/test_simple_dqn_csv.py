@@ -3,13 +3,7 @@ import json
 import numpy as np
 import pytest
 from neurozoo.errors import NeurozooError
-from neurozoo.records.simple_dqn_csv import (
-    ADDITIONS,
-    COLUMNS,
-    read_reference,
-    read_statistics,
-    write_statistics,
-)
+from neurozoo.records.simple_dqn_csv import ADDITIONS, COLUMNS, read_reference, read_statistics, write_statistics
 
 # The first rows of the original's pong.csv, and the row of its seaquest.csv in which no game ended.
 ORIGINAL = """\

@@ -3,13 +3,7 @@ import pandas as pd
 import pytest
 from neurozoo.environments.games import reference_scores
 from neurozoo.errors import NeurozooError
-from neurozoo.records.tables import (
-    final_scores,
-    merge_metrics,
-    read_metrics,
-    read_scores,
-    score_table,
-)
+from neurozoo.records.tables import final_scores, merge_metrics, read_metrics, read_scores, score_table
 
 IDENTITY = {"algo": "ga", "game": "frostbite", "model": "large", "run": 1, "protocol": "uber2018"}
 

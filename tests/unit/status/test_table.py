@@ -98,8 +98,7 @@ def test_a_very_narrow_terminal_cuts_names_too_and_a_single_look_shows_notes_in_
 
 
 @pytest.mark.parametrize(
-    ("number", "text"),
-    [(0, "0"), (940, "940"), (12_345, "12.3k"), (999_900, "1M"), (6e9, "6B"), (1_230_000, "1.23M")],
+    ("number", "text"), [(0, "0"), (940, "940"), (12_345, "12.3k"), (999_900, "1M"), (6e9, "6B"), (1_230_000, "1.23M")]
 )
 def test_numbers_are_short(number, text):
     assert short(number) == text

@@ -156,8 +156,7 @@ RARE = ("before a snapshot", "before the checkpoint", "between genome and result
 
 
 @pytest.mark.parametrize(
-    "crash",
-    [pytest.param(crash, marks=[pytest.mark.long] * (crash in RARE)) for crash in training_processes.CRASHES],
+    "crash", [pytest.param(crash, marks=[pytest.mark.long] * (crash in RARE)) for crash in training_processes.CRASHES]
 )
 def test_a_run_that_is_killed_at_the_worst_moment_ends_the_same(runner, uninterrupted, tmp_path, crash):
     process = runner.start(tmp_path, crash=crash)

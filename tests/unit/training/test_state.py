@@ -193,10 +193,7 @@ def test_finished_episodes_survive(tmp_path):
     state.journal(0, "population", {3: RESULT, 1: EpisodeResult(-0.1, 2, 8)})
     state.journal(0, "validation", {7: RESULT})
     again = open_state(tmp_path)  # as after a kill: nothing was closed
-    assert again.finished_episodes(0, "population") == {
-        3: EpisodeResult(1.5, 10, 39),
-        1: EpisodeResult(-0.1, 2, 8),
-    }
+    assert again.finished_episodes(0, "population") == {3: EpisodeResult(1.5, 10, 39), 1: EpisodeResult(-0.1, 2, 8)}
     assert again.finished_episodes(0, "validation") == {7: EpisodeResult(1.5, 10, 39)}
     assert again.finished_episodes(0, "test") == {}
     assert again.finished_episodes(1, "population") == {}

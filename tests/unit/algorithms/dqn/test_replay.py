@@ -472,7 +472,7 @@ try:
 except NeurozooError as error:
     message = str(error)
 print(json.dumps([message, os.listdir(sys.argv[1])]))
-""",
+"""
     )
     assert "needs 70.7 MB in" in message
     assert "No space left on device" in message

@@ -14,10 +14,8 @@ from neurozoo.algorithms.learner import play_test
 from neurozoo.compute.mpi import ALONE, Alone
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import get_keras_network
-from neurozoo.networks.keras_networks import KerasNetwork
-from neurozoo.networks.layers import Layer
 from neurozoo.randomness import Purpose, generator
-from toys import Catch, Counting, task
+from toys import SMALL, SMALL_Q, Catch, Counting, task
 
 SETTINGS = replace(
     PRESETS["impala_paper"],
@@ -48,7 +46,7 @@ class Watch:
             raise Stop
 
 
-def make(settings=SETTINGS, *, toy=Counting, model="impala_shallow_lstm", run=1, ranks=ALONE):
+def make(settings=SETTINGS, *, toy=Counting, model=SMALL, run=1, ranks=ALONE):
     # Layers get the names that they have in a new process: TensorFlow sorts by them, which changes the order of sums.
     keras.utils.clear_session()
     network = get_keras_network(model) if isinstance(model, str) else model
@@ -262,7 +260,11 @@ class SixteenSquared(Counting):
 
 
 @pytest.mark.parametrize(
-    ("proximal", "dtype"), [("acting", "float32"), ("learning", "float32"), ("learning", "mixed_bfloat16")]
+    ("proximal", "dtype"),
+    [
+        *(("acting", "float32"), ("learning", "float32")),
+        pytest.param("learning", "mixed_bfloat16", marks=pytest.mark.long(seconds=5)),
+    ],
 )
 def test_a_rollout_is_learned_from_with_the_answers_of_the_chosen_network(monkeypatch, proximal, dtype):
     seen = []
@@ -333,16 +335,11 @@ PQN = replace(PPO, objective="pqn", optimizer="radam", epsilon_steps=48)
 
 MINIBATCHES = {"epochs": 2, "batch_size": 8, "minibatches": "steps"}
 
-# A Q-network with layer normalisation that is small enough for toys.
-SMALL_Q = KerasNetwork(
-    "small_q", (), (Layer("conv1", "conv", 8, kernel=2, normalisation="layer"),), units=64, head="q_values"
-)
-
 
 @pytest.mark.long(seconds=8)
 @pytest.mark.parametrize(("settings", "stop"), [(PPO, 4), (DECOUPLED, 14), (PQN, 14)])
 def test_ppo_and_pqn_go_on_exactly_after_a_stop(settings, stop):
-    model = SMALL_Q if settings is PQN else "impala_shallow_lstm"
+    model = SMALL_Q if settings is PQN else SMALL
     make_one = partial(make, settings, model=model)
     expected = make_one()
     reports = [timeless(report) for report in finished(expected)]

@@ -10,7 +10,7 @@ from neurozoo.agents.policies import PolicyInputs
 from neurozoo.algorithms.impala.network import ActorCritic
 from neurozoo.algorithms.impala.presets import PRESETS
 from neurozoo.networks.catalogue import get_keras_network
-from toys import batch_of, drawn_rollout, said
+from toys import SMALL, batch_of, drawn_rollout, said
 
 SHAPE, ACTIONS, TIME, BATCH = (12, 10, 2), 4, 5, 3
 SETTINGS = replace(
@@ -27,8 +27,9 @@ SETTINGS = replace(
 )
 
 
-def make(model="impala_shallow_lstm", learners=None, **changes):
-    layout, random = get_keras_network(model).layout(ACTIONS, SHAPE), np.random.default_rng(1)
+def make(model=SMALL, learners=None, **changes):
+    network = get_keras_network(model) if isinstance(model, str) else model
+    layout, random = network.layout(ACTIONS, SHAPE), np.random.default_rng(1)
     settings = replace(SETTINGS, **changes)
     return layout, ActorCritic(layout, settings, random=random, byte_scale=255.0, learners=learners)
 
@@ -64,7 +65,9 @@ def twin_loss(s, logits, values, rollout, fixed=None):
     return (policy, baseline, entropy), (targets, advantages), np.exp(log_ratios)
 
 
-@pytest.mark.parametrize("model", ["impala_shallow_lstm", "impala_deep"])
+@pytest.mark.parametrize(
+    "model", ["impala_shallow_lstm", pytest.param("impala_deep", marks=pytest.mark.long(seconds=4))]
+)
 def test_an_update_has_the_loss_of_the_twin(model):
     layout, network = make(model)
     rollout = rollout_of(layout)
@@ -83,8 +86,9 @@ def test_an_update_has_the_loss_of_the_twin(model):
 @pytest.mark.parametrize(
     ("model", "dtype", "error", "has_ranks"),
     [
-        ("impala_shallow_lstm", "float32", 1e-5, True),
-        ("impala_shallow", "mixed_bfloat16", 0.02, False),  # whose sums over a batch are rounded to 8 binary digits
+        (SMALL, "float32", 1e-5, True),
+        # Whose sums over a batch are rounded to 8 binary digits.
+        pytest.param("impala_shallow", "mixed_bfloat16", 0.02, False, marks=pytest.mark.long(seconds=4)),
     ],
 )
 def test_an_update_in_shards_is_that_of_the_whole_batch_up_to_rounding(model, dtype, error, has_ranks):

@@ -11,7 +11,7 @@ from neurozoo.algorithms.impala.player import make_policy
 from neurozoo.algorithms.impala.presets import PRESETS
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import get_keras_network
-from toys import drawn_rollout, said
+from toys import SMALL, drawn_rollout, said
 
 SHAPE, ACTIONS, TIME, COUNT = (12, 10, 2), 4, 5, 4
 SETTINGS = replace(
@@ -25,8 +25,9 @@ SETTINGS = replace(
 )
 
 
-def make(model="impala_shallow_lstm", **changes):
-    layout = get_keras_network(model).layout(ACTIONS, SHAPE)
+def make(model=SMALL, **changes):
+    network = get_keras_network(model) if isinstance(model, str) else model
+    layout = network.layout(ACTIONS, SHAPE)
     return layout, ActorCritic(layout, replace(SETTINGS, **changes), random=np.random.default_rng(1), byte_scale=255.0)
 
 
@@ -46,7 +47,7 @@ def test_advantages_are_those_of_the_direct_sum(lambda_):
 
 @pytest.mark.parametrize("kind", ["unrolls", "steps"])
 def test_each_epoch_draws_every_step_once(kind):
-    layout, _ = make("impala_shallow")
+    layout = get_keras_network("impala_shallow").layout(ACTIONS, SHAPE)
     rollout = rollout_of(layout)
     rollout.actions[:] = np.arange(TIME * COUNT).reshape(TIME, COUNT)
     rollout.observations[:TIME, ..., 0] = rollout.actions[..., None, None]
@@ -70,8 +71,7 @@ def test_each_epoch_draws_every_step_once(kind):
 
 @pytest.mark.parametrize("kind", ["unrolls", "steps"])
 def test_unrolls_keep_the_memory_of_their_environments(kind):
-    layout, _ = make()
-    rollout = rollout_of(layout)
+    rollout = rollout_of(SMALL.layout(ACTIONS, SHAPE))
     rollout.actions[:] = np.arange(COUNT)
     for batch in minibatches(rollout, replace(SETTINGS, minibatches=kind), np.random.default_rng(0)).batches():
         assert batch["actions"].shape == (TIME, 2)
@@ -84,7 +84,7 @@ def test_unrolls_keep_the_memory_of_their_environments(kind):
     ("model", "changes"),
     [
         ("impala_shallow_lstm", {}),
-        ("impala_shallow", {"minibatches": "steps"}),
+        pytest.param("impala_shallow", {"minibatches": "steps"}, marks=pytest.mark.long(seconds=3)),
         ("impala_shallow", {"clip_values": False, "normalize_advantages": False, "clip_ratio": 0.3}),
     ],
 )
@@ -122,7 +122,7 @@ def test_an_update_has_the_loss_of_the_twin(model, changes):
 
 def test_actions_that_are_far_from_the_old_policy_move_nothing():
     """With every ratio beyond its bound, in the direction of the advantage, only the baseline learns."""
-    layout, network = make("impala_shallow", entropy_cost=0.0, normalize_advantages=False)
+    layout, network = make(entropy_cost=0.0, normalize_advantages=False)
     batch = next(
         minibatches(rollout_of(layout), replace(SETTINGS, minibatches="unrolls"), np.random.default_rng(4)).batches()
     )
@@ -141,21 +141,21 @@ def test_actions_that_are_far_from_the_old_policy_move_nothing():
 # ---- decoupled PPO
 
 
-def proximal_and_rollout(model, seed=2):
-    layout, network = make(model, proximal_policy="learning")
+def proximal_and_rollout(seed=2):
+    layout, network = make(proximal_policy="learning")
     rollout = rollout_of(layout, seed)
     return network, rollout, proximal_of(make_policy(SETTINGS, layout, network.ask), rollout)
 
 
 def test_the_network_is_asked_about_every_step_with_the_memory_it_would_have():
-    network, rollout, found = proximal_and_rollout("impala_shallow_lstm")
+    network, rollout, found = proximal_and_rollout()
     logits, values = said(network.online, [getattr(rollout, name) for name in SEEN], rollout.state)
     np.testing.assert_allclose(found.logits, logits[:TIME], atol=1e-6)
     np.testing.assert_allclose([*found.values, found.bootstrap], values, atol=1e-5)
 
 
 def test_weights_are_the_ratios_of_probabilities_within_their_bounds():
-    layout, network = make("impala_shallow", proximal_policy="learning")
+    layout, network = make(proximal_policy="learning")
     rollout = rollout_of(layout)
     rollout.logits[0, 0] = 4 * np.eye(ACTIONS)[rollout.actions[0, 0]]  # the network finds it less probable
     found = proximal_of(make_policy(SETTINGS, layout, network.ask), rollout)
@@ -168,7 +168,7 @@ def test_weights_are_the_ratios_of_probabilities_within_their_bounds():
 
 
 def test_a_decoupled_update_has_the_weighted_loss_of_the_twin():
-    network, rollout, proximal = proximal_and_rollout("impala_shallow")
+    network, rollout, proximal = proximal_and_rollout()
     batch = next(minibatches(rollout, SETTINGS, np.random.default_rng(4), proximal).batches())
     # Ratios of 1: what is left of the loss are the weighted advantages.
     advantages = np.float64(batch["advantages"])
@@ -180,7 +180,7 @@ def test_a_decoupled_update_has_the_weighted_loss_of_the_twin():
 
 
 def test_advantages_come_from_the_values_of_the_network_that_learns():
-    _, rollout, proximal = proximal_and_rollout("impala_shallow")
+    _, rollout, proximal = proximal_and_rollout()
     everything = replace(SETTINGS, batch_size=COUNT, epochs=1)
     batch = next(minibatches(rollout, everything, np.random.default_rng(4), proximal).batches())
     expected = twins.generalized_advantages(

@@ -6,6 +6,14 @@ from neurozoo.algorithms.learner import LearnerTask
 from neurozoo.compute.mpi import ALONE
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.environments.vector import Step
+from neurozoo.networks.keras_networks import KerasNetwork
+from neurozoo.networks.layers import Layer
+
+# Networks that are small enough for toys: with a memory, and with action values and layer normalisation.
+SMALL = KerasNetwork("small", (), (Layer("conv1", "conv", 8, kernel=2),), units=32, lstm_units=32)
+SMALL_Q = KerasNetwork(
+    "small_q", (), (Layer("conv1", "conv", 8, kernel=2, normalisation="layer"),), units=64, head="q_values"
+)
 
 
 def batch_of(rollout):

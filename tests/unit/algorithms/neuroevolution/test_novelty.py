@@ -1,13 +1,7 @@
 import numpy as np
 import pytest
 from neurozoo.algorithms.neuroevolution import novelty as module
-from neurozoo.algorithms.neuroevolution.novelty import (
-    Archive,
-    choose_behaviour,
-    distances,
-    mean_behaviour,
-    novelty,
-)
+from neurozoo.algorithms.neuroevolution.novelty import Archive, choose_behaviour, distances, mean_behaviour, novelty
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError
 

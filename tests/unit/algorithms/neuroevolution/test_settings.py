@@ -2,12 +2,7 @@ import dataclasses
 
 import pytest
 from neurozoo.algorithms.neuroevolution.presets import PRESETS
-from neurozoo.algorithms.neuroevolution.settings import (
-    EsSettings,
-    GaNoveltySettings,
-    GaSettings,
-    NoveltySettings,
-)
+from neurozoo.algorithms.neuroevolution.settings import EsSettings, GaNoveltySettings, GaSettings, NoveltySettings
 from neurozoo.algorithms.settings import resolve_settings
 from neurozoo.errors import NeurozooError
 
@@ -112,12 +107,7 @@ def test_random_search_differs_from_the_ga_by_having_no_parents():
     [
         ("gaa", "demo", {}, "algorithm 'gaa' is unknown; did you mean 'ga'"),
         ("ga", "dmo", {}, "ga has no preset 'dmo'; did you mean 'demo'"),
-        (
-            "ga",
-            "demo",
-            {"populationsize": 5},
-            "ga has no setting 'populationsize'; did you mean 'population_size'",
-        ),
+        ("ga", "demo", {"populationsize": 5}, "ga has no setting 'populationsize'; did you mean 'population_size'"),
         ("ga", "demo", {"protocol": "uber2019"}, "did you mean 'uber2018'"),
         ("ga", "demo", {"action_set": "ful"}, "did you mean 'full'"),
         ("ga", "demo", {"observation": "pixel"}, "did you mean 'pixels'"),

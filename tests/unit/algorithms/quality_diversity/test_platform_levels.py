@@ -34,7 +34,9 @@ def library(core, monkeypatch):
     monkeypatch.chdir(core.parents[2])
 
 
-@pytest.mark.parametrize(("algo", "model"), [("map_elites", "plain"), ("dsage", "full")])
+@pytest.mark.parametrize(
+    ("algo", "model"), [("map_elites", "plain"), pytest.param("dsage", "full", marks=pytest.mark.long(seconds=10))]
+)
 def test_every_search_fills_an_archive_of_platform_levels(tmp_path, core, algo, model):
     changes = SMALL | (SHORT if algo == "dsage" else {})
     run_dir = trained(tmp_path / "1", algo, model, game="mario", core=core, **changes)

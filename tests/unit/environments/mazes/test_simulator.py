@@ -2,13 +2,7 @@ import numpy as np
 import pytest
 from neurozoo.environments.mazes.agents import WallFollower
 from neurozoo.environments.mazes.endpoints import SIDE, find_endpoints
-from neurozoo.environments.mazes.simulator import (
-    FORWARD,
-    TIME_LIMIT,
-    TURN_LEFT,
-    TURN_RIGHT,
-    play,
-)
+from neurozoo.environments.mazes.simulator import FORWARD, TIME_LIMIT, TURN_LEFT, TURN_RIGHT, play
 
 
 class Still:

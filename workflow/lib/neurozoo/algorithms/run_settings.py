@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, fields
+from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, TypeAdapter, ValidationError, model_validator
@@ -64,8 +65,9 @@ class Settings:
             raise invalid from error
 
     @classmethod
+    @cache  # it takes 10 ms, and checks of a configuration ask for it again and again
     def schema(cls) -> dict[str, Any]:
-        """Returns the JSON schema of these settings, in their order."""
+        """Returns the JSON schema of these settings, in their order; nobody may change it."""
         schema = json_schema(cls)
         return schema | {"properties": {field.name: schema["properties"][field.name] for field in fields(cls)}}
 
