@@ -95,7 +95,8 @@ class ExplainedNetwork:
                 with tf.GradientTape() as tape:
                     maps, *said = model(inputs, training=False)
                     output = _chosen(_with_value(said), chosen, of_value)
-                return maps, tape.gradient(output, maps)
+                # Modular networks have maps from which their outputs do not derive.
+                return maps, tape.gradient(output, maps, unconnected_gradients=tf.UnconnectedGradients.ZERO)
 
             return gradients
 
