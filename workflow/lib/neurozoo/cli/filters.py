@@ -57,7 +57,7 @@ def add_commands(commands: args.Commands) -> None:
 
     summary = "draw which pixels mattered for actions, by five methods that are tested"
     command = _of_run(kinds, "saliency", _saliency, summary, layer=False)
-    help = "moments of the rollout at which methods are tested; fewer than 5 tell nothing"
+    help = "moments of the rollout at which methods are tested; with fewer than 8, all of them fail"
     command.add_argument("--moments", type=args.positive, default=32, help=help)
 
     _of_run(kinds, "lean", _lean, "measure how strongly the first layer weighs each frame", layer=False, rollout=False)

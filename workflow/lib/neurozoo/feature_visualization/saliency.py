@@ -41,7 +41,7 @@ class ExplainedNetwork:
 
     def outputs(self, observations: np.ndarray, history: Sequence[np.ndarray] = ()) -> tuple[np.ndarray, np.ndarray]:
         """Returns preferences, float32, shape (batch, actions), and values, shape (batch,)."""
-        function = self._function("outputs", False, lambda: lambda inputs, _: self._heads(self.model, inputs))
+        function = self._function("outputs", False, lambda: lambda inputs, chosen: self._heads(self.model, inputs))
         preferences, values = self._in_chunks(function, observations, history, np.zeros(len(observations), int))
         return preferences, values
 

@@ -74,7 +74,7 @@ def _draw(frozen: FrozenModel, moments: Moments, verdicts: Sequence[Verdict], ou
     shown = _unlike(moments)
     aspect = moments.screens.shape[1] / moments.screens.shape[2]
     columns, picture = 1 + len(verdicts), _WIDTH * aspect
-    width, curves, captions = columns * _WIDTH + 0.5, 1.2, 0.95
+    width, curves, captions = columns * _WIDTH + 0.5, 1.2, 1.1
     note = textwrap.wrap(_note(frozen, moments), int(15 * width))
     words = 0.72 + 0.155 * len(note)
     height = words + ROWS * (picture + 0.1) + curves + captions

@@ -24,15 +24,15 @@ RANDOM_ORDERS = 4  # per moment
 SHUFFLED_MOMENTS = 8  # on which maps are compared with those of shuffled networks
 MOST_ALIKE = 0.5  # largest mean correlation with maps of a shuffled network
 CONFIDENCE = 0.95
+ENOUGH = 8  # moments; if all of fewer agree, p is still not below 0.05 after correction for six methods
 NO_SEED = 0  # every run's tests use the same random numbers
 
 
 def edges(question: Question) -> np.ndarray:
-    """Draws the edges of the newest frame (Sobel), whatever the network is: the control, which has to fail."""
+    """Draws the strongest edge of each pixel's frames (Sobel), whatever the network is: this has to fail."""
     from scipy.ndimage import sobel
 
-    newest = question.observations[..., -1]
-    return np.stack([np.hypot(sobel(picture, axis=0), sobel(picture, axis=1)) for picture in newest])
+    return np.stack([np.hypot(sobel(seen, axis=0), sobel(seen, axis=1)).max(axis=-1) for seen in question.observations])
 
 
 TESTED: Mapping[str, Callable[[Question], np.ndarray]] = {**METHODS, CONTROL: edges}
@@ -65,7 +65,9 @@ class Verdict:
     def failures(self) -> list[str]:
         """What is wrong with the maps; empty if nothing is."""
         found = []
-        if not (self.p_value < 1 - CONFIDENCE and self.advantages.mean() > 0):
+        if len(self.maps) < ENOUGH:
+            found.append(f"{len(self.maps)} moments are too few to tell")
+        elif not (self.p_value < 1 - CONFIDENCE and self.advantages.mean() > 0):
             found.append("removing what it marks harms no more than chance")
         if (alike := [*self.correlations.values()][-1]) > MOST_ALIKE:
             found.append(f"it hardly changes when all weights are shuffled (|ρ| {alike:.2f})")
@@ -100,7 +102,7 @@ def judge(
 
     Args:
         model: A frozen network, see `ExplainedNetwork`. Its weights are shuffled on the way and come back.
-        moments: At least five, or there is no p-value and every method fails.
+        moments: If they are fewer than `ENOUGH`, every method fails.
         layers: Names of its layers from first to last, see `shuffle_from_the_output_down`.
         is_drawn: Whether preferences are logits of a policy, see `lead`.
         methods: Names of `TESTED`.
