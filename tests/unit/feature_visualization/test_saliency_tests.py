@@ -55,11 +55,15 @@ def test_what_names_the_right_pixels_passes_and_an_edge_detector_fails(verdicts)
     assert control.correlations == {"out": 1.0}
     assert "it hardly changes when all weights are shuffled (|ρ| 1.00)" in control.failures
     assert (good.record()["passes"], control.record()["passes"]) == (1, 0)
+    areas = [np.trapezoid(each.deletion, dx=0.05).mean() for each in (control, good)]
+    assert good.record()["over_edges"] == pytest.approx(areas[0] - areas[1])
+    assert control.record()["over_edges"] == 0
 
 
 def test_maps_that_name_the_wrong_pixels_fail(verdicts):
     good = verdicts["integrated_gradients"]
-    wrong = type(good)("wrong", good.maps, good.random_deletion, good.random_insertion, good.deletion, good.insertion)
+    curves = (good.random_deletion, good.random_insertion, good.deletion, good.insertion, good.deletion)
+    wrong = type(good)("wrong", good.maps, *curves)
     wrong.correlations, wrong.p_value = {"out": 0.0}, good.p_value  # a difference, but the wrong way round
     assert wrong.failures == ["removing what it marks harms no more than chance"]
 

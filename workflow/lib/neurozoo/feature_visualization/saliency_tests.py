@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import keras
 
 CONTROL = "edges"
+AREAS = ("deletion", "random_deletion", "insertion", "random_insertion")
 SHARES = np.linspace(0, 1, 21)  # of the pixels that are removed
 RANDOM_ORDERS = 4  # per moment
 SHUFFLED_MOMENTS = 8  # on which maps are compared with those of shuffled networks
@@ -52,6 +53,7 @@ class Verdict:
     insertion: np.ndarray  # when only they are there; a steep rise is good
     random_deletion: np.ndarray  # the same in random order, the mean of `RANDOM_ORDERS`
     random_insertion: np.ndarray
+    control_deletion: np.ndarray  # the same for the control
     # Mean |rho| of maps before and after all layers from the output down to this one were shuffled, by layer
     correlations: dict[str, float] = field(default_factory=dict)
     p_value: float = np.nan  # of the deletion curve against random order, corrected for the number of methods
@@ -76,12 +78,15 @@ class Verdict:
     def record(self) -> dict[str, Any]:
         """Returns the row of the table, see docs/filters.md."""
         row: dict[str, Any] = {"method": self.method, "passes": int(not self.failures), "moments": len(self.maps)}
-        for name in ("deletion", "insertion"):
-            curves, random = getattr(self, name), getattr(self, f"random_{name}")
-            better = _area(random) - _area(curves) if name == "deletion" else _area(curves) - _area(random)
+        areas = {name: _area(getattr(self, name)) for name in AREAS}
+        row |= {name: area.mean() for name, area in areas.items()}
+        for name, better in (
+            ("deletion_better", self.advantages),
+            ("insertion_better", areas["insertion"] - areas["random_insertion"]),
+            ("over_edges", _area(self.control_deletion) - areas["deletion"]),
+        ):
             low, high = bootstrap_intervals([better], {"mean": mean_over_games}, confidence=CONFIDENCE)["mean"]
-            row |= {name: _area(curves).mean(), f"random_{name}": _area(random).mean()}
-            row |= {f"{name}_better": better.mean(), f"{name}_low": low, f"{name}_high": high}
+            row |= {name: better.mean(), f"{name}_low": low, f"{name}_high": high}
         row |= {
             "failures": "; ".join(self.failures),
             "p_corrected": self.p_value,
@@ -90,35 +95,26 @@ class Verdict:
         return row | {f"shuffled_to_{layer}": value for layer, value in self.correlations.items()}
 
 
-def judge(
-    model: "keras.Model",
-    moments: Moments,
-    *,
-    layers: Sequence[str],
-    is_drawn: bool,
-    methods: Sequence[str] = (*TESTED,),
-) -> list[Verdict]:
-    """Tests the maps of methods at some moments; those that the network cannot have are left out.
+def judge(model: "keras.Model", moments: Moments, *, layers: Sequence[str], is_drawn: bool) -> list[Verdict]:
+    """Tests the maps of `TESTED` at some moments, the control last; those that the network cannot have are left out.
 
     Args:
         model: A frozen network, see `ExplainedNetwork`. Its weights are shuffled on the way and come back.
         moments: If they are fewer than `ENOUGH`, every method fails.
         layers: Names of its layers from first to last, see `shuffle_from_the_output_down`.
         is_drawn: Whether preferences are logits of a policy, see `lead`.
-        methods: Names of `TESTED`.
     """
     network = ExplainedNetwork(model)
     question = Question(network, moments.observations, moments.actions, moments.history)
-    compared = moments.among(
-        np.linspace(0, len(moments.steps) - 1, min(SHUFFLED_MOMENTS, len(moments.steps))).astype(int)
-    )
+    places = np.linspace(0, len(moments.steps) - 1, min(SHUFFLED_MOMENTS, len(moments.steps))).astype(int)
+    compared = moments.among(places)
     maps: dict[str, np.ndarray] = {}
-    for method in methods:
+    for method, map_of in TESTED.items():
         try:
-            maps[method] = TESTED[method](question).astype(np.float32)
+            maps[method] = map_of(question).astype(np.float32)
         except NeurozooError:  # the network has no convolution, for example
             continue
-    unit = 1.0 if is_drawn else moments.leads.mean()
+    unit = 1.0 if is_drawn else moments.leads.mean() or 1.0  # 0 if the network says the same of all actions
 
     def curves_of(salient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return _curves(question, salient, lambda said, action: lead(said, action, is_drawn=is_drawn) / unit)
@@ -126,9 +122,11 @@ def judge(
     random = np.random.default_rng(NO_SEED)
     shape = (RANDOM_ORDERS, *moments.observations.shape[:3])
     by_chance = np.mean([curves_of(order) for order in random.random(shape)], axis=0)
-    verdicts = [Verdict(method, found, *curves_of(found), *by_chance) for method, found in maps.items()]
+    curves = {method: curves_of(found) for method, found in maps.items()}
+    verdicts = [
+        Verdict(name, maps[name], *own, by_chance[0], by_chance[1], curves[CONTROL][0]) for name, own in curves.items()
+    ]
     p_values = holm_corrected(np.array([signed_rank_test(verdict.advantages) for verdict in verdicts]))
-    places = np.searchsorted(moments.steps, compared.steps)
     for layer in shuffle_from_the_output_down(model, layers):
         asked = Question(network, compared.observations, compared.actions, compared.history)
         for verdict in verdicts:
