@@ -117,6 +117,7 @@ COMMANDS = {
     "filters guided": f"filters guided {PICTURES} --layer conv1",
     "filters guided-page": f"filters guided-page {PICTURES}",
     "filters attribution": f"filters attribution {PICTURES} --points 2",
+    "filters saliency": f"filters saliency {PICTURES} --moments 2",
     "filters lean": f"filters lean {PICTURES}",
     "filters plot-lean": f"filters plot-lean {RUN} --output lean.png",
     "statistics": "compare statistics results/tables/metrics.parquet --output results/statistics --replications 10",

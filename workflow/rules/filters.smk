@@ -16,6 +16,7 @@ OUTPUTS:
     guided      = <results>/runs/{algo}/{game}/{model}/{run}/filters/guided_{layer}.png
     page        = <results>/runs/{algo}/{game}/{model}/{run}/filters/guided.html
     attribution = <results>/runs/{algo}/{game}/{model}/{run}/filters/attribution.png
+    saliency    = <results>/runs/{algo}/{game}/{model}/{run}/filters/saliency.{png,csv}
     lean        = <results>/runs/{algo}/{game}/{model}/{run}/filters/lean.csv
     figures     = <results>/figures/temporal_lean.{pdf,svg,png}
 
@@ -214,6 +215,31 @@ rule draw_attribution:
         attribution=config["filters"]["attribution"],
     script:
         "../scripts/draw_attribution.py"
+
+
+rule draw_saliency:
+    """Draws which pixels mattered for actions, by several methods, and tests each of them."""
+    input:
+        keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
+        record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
+        rollout="<results>/runs/{algo}/{game}/{model}/{run}/rollout.npz",
+    output:
+        saliency=report(
+            "<results>/runs/{algo}/{game}/{model}/{run}/filters/saliency.png",
+            caption="../report/draw_saliency.rst",
+            category="Filters",
+            labels={"picture": "saliency", **RUN_LABELS},
+        ),
+        tests="<results>/runs/{algo}/{game}/{model}/{run}/filters/saliency.csv",
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/draw_saliency.log",
+    conda:
+        "../../envs/neurozoo.yaml"
+    resources:
+        mem_mb=4000,
+        runtime="1h",
+    script:
+        "../scripts/draw_saliency.py"
 
 
 rule temporal_lean:

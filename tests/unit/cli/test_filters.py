@@ -25,6 +25,7 @@ def run_dir(frozen_folder, rollout_file, tmp_path_factory):
         ("inversion --layer fc --steps 2 --at 5", "inversion_fc.png"),
         ("guided --layer conv1 --channels 0 1 2", "guided_conv1.png"),
         ("attribution --observations 2 --points 3", "attribution.png"),
+        ("saliency --moments 6", "saliency.png"),
         ("lean", "lean.csv"),
     ],
 )

@@ -55,6 +55,11 @@ def add_commands(commands: args.Commands) -> None:
     _add_steps(command, 6)
     command.add_argument("--points", type=args.positive, default=64, help="points on the path from a black picture")
 
+    summary = "draw which pixels mattered for actions, by five methods that are tested"
+    command = _of_run(kinds, "saliency", _saliency, summary, layer=False)
+    help = "moments of the rollout at which methods are tested; with fewer than 8, all of them fail"
+    command.add_argument("--moments", type=args.positive, default=32, help=help)
+
     _of_run(kinds, "lean", _lean, "measure how strongly the first layer weighs each frame", layer=False, rollout=False)
 
     option = args.add_command(kinds, "plot-lean", _plot_lean, "plot the temporal lean of several runs").add_argument
@@ -175,6 +180,13 @@ def _attribution(options, frozen, rollout, output):
 
     made = draw_attribution(frozen, rollout, output, **args.chosen(options, "at", "observations", "points"))
     return f"largest completeness gap {abs(made.gaps).max():.2g}"
+
+
+def _saliency(options, frozen, rollout, output):
+    from neurozoo.feature_visualization.saliency_picture import draw_saliency
+
+    verdicts = draw_saliency(frozen, rollout, output, output.with_suffix(".csv"), moments=options.moments)
+    return "passes: " + (", ".join(verdict.method for verdict in verdicts if not verdict.failures) or "none")
 
 
 def _lean(options, frozen, _, output):

@@ -14,12 +14,13 @@ import numpy as np
 from neurozoo.agents.frozen import FrozenModel, open_frozen
 from neurozoo.environments.observations import brightest
 from neurozoo.errors import NeurozooError
+from neurozoo.feature_visualization import saliency
 from neurozoo.feature_visualization.layers import check_pictures
 from neurozoo.feature_visualization.pictures import Row, framed, newest_plane, planes_of, signed, write_sheet
 from neurozoo.feature_visualization.recordings import choose_observations, open_recording
+from neurozoo.feature_visualization.saliency import ExplainedNetwork, Question
 
 CELL = 168  # approximate size of a picture, in pixels
-CHUNK = 64  # observations per batch
 SHARE = 99.5  # percentile of the absolute contributions that gets the full colour
 
 
@@ -48,39 +49,15 @@ def integrated_gradients(
     Raises:
         NeurozooError: The network has no such output, or its outputs also depend on earlier actions.
     """
-    import keras
-    import tensorflow as tf
-
     if wrong := [output for output in outputs if not 0 <= output < len(frozen.actions)]:
         raise NeurozooError(f"{frozen.title} has outputs 0 to {len(frozen.actions) - 1}, but got {wrong[0]}.")
-    model = frozen.activations_model([frozen.layers[-1].name])
+    network = ExplainedNetwork(frozen.activations_model([frozen.layers[-1].name]))
     observations = np.asarray(observations, np.float32)
-
-    def explained_output(seen, chosen):
-        values = keras.tree.flatten(model(seen, training=False))[0]
-        return tf.gather(values, chosen, axis=1, batch_dims=1)
-
-    signature = [tf.TensorSpec((None, *observations.shape[1:]), tf.float32), tf.TensorSpec((None,), tf.int32)]
-
-    @tf.function(input_signature=signature)
-    def gradients(seen, chosen):
-        with tf.GradientTape() as tape:
-            tape.watch(seen)
-            value = explained_output(seen, chosen)
-        return tape.gradient(value, seen)
-
-    shares = ((np.arange(points) + 0.5) / points).astype(np.float32)
-    contributions = []
-    for observation, output in zip(observations, outputs, strict=True):
-        total = np.zeros(observation.shape, np.float64)
-        for first in range(0, points, CHUNK):
-            path = shares[first : first + CHUNK, None, None, None] * observation
-            total += gradients(tf.constant(path), tf.fill([len(path)], output)).numpy().sum(axis=0, dtype=np.float64)
-        contributions.append((total / points * observation).astype(np.float32))
-    chosen = tf.constant(list(outputs))
-    at_observations = explained_output(tf.constant(observations), chosen).numpy()
-    at_black = explained_output(tf.zeros(observations.shape), chosen).numpy()
-    return Attribution(np.stack(contributions), at_observations, at_black)
+    contributions = saliency.integrated_gradients(Question(network, observations, np.asarray(outputs)), points=points)
+    at_observations, at_black = (
+        network.explained(seen, (), np.asarray(outputs)) for seen in (observations, np.zeros_like(observations))
+    )
+    return Attribution(contributions, at_observations, at_black)
 
 
 def draw_attribution(

@@ -11,6 +11,7 @@ from neurozoo.errors import NeurozooError, unknown_name
 if TYPE_CHECKING:
     import keras
 
+Relu = Literal["plain", "guided", "rescued"]
 CONVOLUTIONS = ("conv", "recurrent_conv")  # kinds of layers with feature maps
 _WITHOUT_FILTERS = {
     "dense": "is dense: its units see everything at once",
@@ -115,7 +116,7 @@ def model_to(
     layer: LayerRecord,
     *,
     stops: Literal["before", "behind"] = "before",
-    relu: Literal["plain", "guided", "rescued"] = "plain",
+    relu: Relu = "plain",
 ) -> "keras.Model":
     """Returns the network up to a layer, with another derivative of its ReLUs if wanted.
 
@@ -126,21 +127,29 @@ def model_to(
     import keras
 
     whole = frozen.activations_model([layer.name])
+    model = with_relus(whole, relu, linear=layer.keras_layer if stops == "before" else None)
+    return keras.Model(model.input, model.get_layer(layer.keras_layer).output)
+
+
+def with_relus(model: "keras.Model", relu: Relu, *, linear: str | None = None) -> "keras.Model":
+    """Returns a copy with another derivative of its ReLUs, see `model_to`; the Keras layer `linear` loses its own."""
+    import keras
+
     function = {"guided": _relu_with(_guided), "rescued": _relu_with(_rescued)}.get(relu, keras.activations.relu)
 
     def rewired(old: "keras.Layer") -> "keras.Layer":
         if isinstance(old, keras.layers.ReLU):
             return keras.layers.Activation(function, name=old.name)
         new = old.__class__.from_config(old.get_config())
-        if old.name == layer.keras_layer and stops == "before":
+        if old.name == linear:
             new.activation = keras.activations.linear
         elif getattr(old, "activation", None) is keras.activations.relu:
             new.activation = function
         return new
 
-    model = keras.models.clone_model(whole, clone_function=rewired)
-    model.set_weights(whole.get_weights())
-    return keras.Model(model.input, model.get_layer(layer.keras_layer).output)
+    copy = keras.models.clone_model(model, clone_function=rewired)
+    copy.set_weights(model.get_weights())
+    return copy
 
 
 def _relu_with(gradient: Callable) -> Callable:

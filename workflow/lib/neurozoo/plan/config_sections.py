@@ -350,7 +350,17 @@ class Filters(Section):
         description="Experiments whose runs get these pictures; for other runs, request them by their paths.",
     )
     products: Names = Field(
-        default=["weights", "patches", "synthetic", "inversion", "guided", "guided_page", "attribution", "lean"],
+        default=[
+            "weights",
+            "patches",
+            "synthetic",
+            "inversion",
+            "guided",
+            "guided_page",
+            "attribution",
+            "saliency",
+            "lean",
+        ],
         description="Kinds of pictures; each is made where it has a meaning.",
     )
     layers: Names = Field(default=[], description="Layers that are shown; an empty list for all.")

@@ -8,12 +8,13 @@ from neurozoo.networks.chains import Network
 
 OF_CONVOLUTIONS = ("weights",)
 OF_LAYERS = ("patches", "synthetic", "inversion", "guided")
-OF_NETWORKS = ("guided_page", "attribution", "lean")
+OF_NETWORKS = ("guided_page", "attribution", "saliency", "lean")
 # Products that are made from a rollout without parameter noise, and how the names of their files begin.
 OF_ROLLOUTS = {
     **{name: f"filters/{name}_" for name in OF_LAYERS},
     "guided_page": "filters/guided.html",
     "attribution": "filters/attribution.png",
+    "saliency": "filters/saliency.png",
 }
 PRODUCTS = (*OF_CONVOLUTIONS, *OF_LAYERS, *OF_NETWORKS)
 
@@ -41,6 +42,8 @@ def product_files(
             files.append("filters/guided.html")
         if "attribution" in products and is_chain:
             files.append("filters/attribution.png")
+        if "saliency" in products:
+            files.append("filters/saliency.png")
     if "lean" in products and shape.stack > 1:
         files.append("filters/lean.csv")
     return files

@@ -42,7 +42,7 @@ class ReplayedNetwork:
         of the episodes.
         """
         if self._frozen.has_history:
-            self._before = _before_each_step(actions, scores, starts)
+            self._before = before_each_step(actions, scores, starts)
             self._state = [np.zeros((1, *shape), np.float32) for shape in self._frozen.state_shapes]
 
     def __call__(self, observations: np.ndarray) -> list[np.ndarray]:
@@ -71,7 +71,7 @@ class ReplayedNetwork:
         return [each.numpy() for each in keras.tree.flatten(self._run(list(map(tf.constant, inputs))))]
 
 
-def _before_each_step(
+def before_each_step(
     actions: np.ndarray, scores: np.ndarray, starts: Collection[int]
 ) -> Iterator[tuple[int, float, bool]]:
     """Yields the action and the reward before each step, and whether an episode begins."""
