@@ -207,8 +207,10 @@ int CloseWhileInUse() {
   return refused;
 }
 
-// Learns in threads while another thread asks the weights that act, which it must not disturb; returns how many learners
-// did, with networks that have every kind of layer.
+const bool kRounds = Bfloat16Convolution::IsAvailable();  // where the processor can
+
+// Learns in threads while another thread asks the weights that act, which it must not disturb; returns how many
+// learners did, with networks that have every kind of layer.
 int LearnAndAsk() {
   const std::vector<LayerShape> layers = {{0, 11, 9, 4, 6, 5, 20, 4, 2, 1, 1, 1, 0, 1, 0, 0, 0, 0},
                                           {0, 6, 5, 20, 4, 3, 24, 3, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0},
@@ -222,13 +224,13 @@ int LearnAndAsk() {
   int learners = 0;
   for (std::int64_t kind = OptimizerSettings::kRmsprop; kind <= OptimizerSettings::kRadam; ++kind) {
     const OptimizerSettings optimizer{static_cast<OptimizerSettings::Kind>(kind), 1, 0.9, 0.5, 1, 1e-3, 1};
-    QLearner learner(layers, 255, {true, kind % 2, kind % 3 == 0, 1e-3, 1}, optimizer, WidestProducts(), false, 3);
+    QLearner learner(layers, 255, {true, kind % 2, kind % 3 == 0, 1e-3, 1}, optimizer, WidestProducts(), kRounds, 3);
     std::vector<float> weights(4 * 4 * 4 * 20, 0.01f);
     learner.Copy(QLearner::kOnline, 0, Part::kWeights, true, weights.data());
     learner.CopyOnlineTo(QLearner::kActing);
     const States states{screens.data(), kScreens * kPlane, kCount, true, nullptr};
     std::vector<float> first(kCount * 17), values(first.size());
-    learner.Ask(QLearner::kActing, states, first.data());
+    learner.Ask(QLearner::kActing, states, kRounds, first.data());
     std::thread update([&] {
       std::vector<float> errors(kCount);
       const float* given = numbers.data();
@@ -239,7 +241,7 @@ int LearnAndAsk() {
     });
     bool is_same = true;
     for (int i = 0; i < 50; ++i) {
-      learner.Ask(QLearner::kActing, states, values.data());
+      learner.Ask(QLearner::kActing, states, kRounds, values.data());
       is_same = is_same && values == first;
     }
     update.join();
@@ -259,7 +261,7 @@ int LearnFromTiles() {
   constexpr std::int64_t kCount = 35, kTiles = 8 * 6;
   std::vector<std::uint8_t> tiles(kCount * kTiles);
   for (std::size_t i = 0; i < tiles.size(); ++i) tiles[i] = static_cast<std::uint8_t>(i * 37 % 20);
-  QLearner learner(layers, 1, {}, {OptimizerSettings::kAdam, 0, 0, 0, 0, 1e-8, 0}, WidestProducts(), false, 3);
+  QLearner learner(layers, 1, {}, {OptimizerSettings::kAdam, 0, 0, 0, 0, 1e-8, 0}, WidestProducts(), kRounds, 3);
   for (std::int64_t layer = 0; layer < 6; ++layer) {
     std::vector<float> weights(learner.Size(layer, Part::kWeights));
     for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i * 29 % 61) / 300 - 0.1f;
@@ -268,7 +270,7 @@ int LearnFromTiles() {
   learner.CopyOnlineTo(QLearner::kActing);
   const States states{tiles.data(), kTiles, kCount, false, nullptr};
   std::vector<float> first(kCount * (3 + kTiles)), results(first), values(first);
-  learner.Ask(QLearner::kActing, states, first.data());
+  learner.Ask(QLearner::kActing, states, kRounds, first.data());
   std::thread update([&] {
     for (int i = 0; i < 10; ++i) {
       learner.Forward(states, results.data());
@@ -277,7 +279,7 @@ int LearnFromTiles() {
   });
   bool is_same = true;
   for (int i = 0; i < 20; ++i) {
-    learner.Ask(QLearner::kActing, states, values.data());
+    learner.Ask(QLearner::kActing, states, kRounds, values.data());
     is_same = is_same && values == first;
   }
   update.join();
@@ -340,6 +342,7 @@ int main(int, char** arguments) {
       ++errors;
     }
   }
-  std::printf("%zu episodes, %d pools, %d errors, %d sets of mazes, %d vectors, %d refused, %d learners\n", finished, in_pools,
-              errors, PlayInMazes(), PlayInVectors(arguments), CloseWhileInUse(), LearnAndAsk() + LearnFromTiles());
+  std::printf("%zu episodes, %d pools, %d errors, %d sets of mazes, %d vectors, %d refused, %d learners\n", finished,
+              in_pools, errors, PlayInMazes(), PlayInVectors(arguments), CloseWhileInUse(),
+              LearnAndAsk() + LearnFromTiles());
 }

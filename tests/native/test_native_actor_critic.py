@@ -108,19 +108,19 @@ def test_bytes_do_not_depend_on_threads(request, dtype, library):
 
 
 @pytest.mark.parametrize(("model", "preset"), [("impala_shallow", "impala_paper"), ("nature_layer_norm", "pqn")])
-def test_bfloat16_has_its_digits_and_is_not_what_is_tested(amx_core, model, preset):
+def test_updates_in_bfloat16_have_its_digits_and_all_else_is_exact(amx_core, model, preset):
     exact, rounded = (
         pair_of(amx_core, model, dataclasses.replace(PRESETS[preset], dtype=dtype, optimizer="adam"))[1]
         for dtype in ("float32", "mixed_bfloat16")
     )
     batch = batch_of(PRESETS[preset], seed=0)
     inputs = PolicyInputs(*(batch[name][0] for name in ("observations", "previous_actions", "previous_rewards")), None)
-    values, tested, acting = (
+    values, *others = (
         getattr(network, ask)(inputs, ())[0].preferences
         for network, ask in ((exact, "ask"), (rounded, "ask"), (rounded, "act"))
     )
-    np.testing.assert_array_equal(tested, values)
-    assert 1e-5 < np.abs(acting - values).max() / values.std() < 0.1
+    for other in others:
+        np.testing.assert_array_equal(other, values)
     for network in (exact, rounded):
         network.update(batch, learning_rate=0.0)
     arrays = [network.get_arrays() for network in (exact, rounded)]

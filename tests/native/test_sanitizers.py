@@ -9,6 +9,7 @@ from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.games import rom_path
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.native.build import SOURCES, find_compiler
+from neurozoo.native.processor import processor_flags
 from neurozoo.networks.native_plan import native_plan, plan_scales
 
 CORE = ("batch_norm", "block_sums", "changed_positions", "episode", "evaluator", "hard_maze", "held_genome")
@@ -18,6 +19,9 @@ CORE += tuple(
 CORE += ("layer_kernels", "maze", "maze_episodes", "maze_network", "modular", "network", "network_plan", "noise_table")
 CORE += ("recurrence", "worker_threads", "world_pool")
 SANITIZERS = ("thread", "address,undefined")
+# Otherwise `bfloat16` is empty; the program runs here only.
+AMX = ("-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512bf16", "-mamx-tile", "-mamx-bf16")
+AMX = AMX if "amx_bf16" in processor_flags() else ()
 
 
 def stress(folder, world, sanitizer, *, core, options=(), libraries=(), episodes, rom=()):
@@ -56,7 +60,7 @@ def stress(folder, world, sanitizer, *, core, options=(), libraries=(), episodes
 @pytest.mark.long(seconds=40)
 @pytest.mark.parametrize("sanitizer", SANITIZERS)
 def test_evaluators_and_pools_come_and_go_and_fail_without_a_complaint(tmp_path, sanitizer):
-    printed = stress(tmp_path, ("hard_maze", "simple"), sanitizer, core=CORE, episodes=1000)
+    printed = stress(tmp_path, ("hard_maze", "simple"), sanitizer, core=CORE, options=AMX, episodes=1000)
     assert printed == "1000 episodes, 10 pools, 10 errors, 2 sets of mazes, 0 vectors, 60 refused, 7 learners\n"
 
 

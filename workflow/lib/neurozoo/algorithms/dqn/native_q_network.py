@@ -89,7 +89,7 @@ class NativeQNetwork:
 
     def acting_values(self, stacks: np.ndarray) -> np.ndarray:
         """The same with the weights of the last `update_acting`; may be called while another thread runs `update`."""
-        return self._ask(ACTING if self._settings.plays_on else ONLINE, stacks, is_rounded=True)
+        return self._ask(ACTING if self._settings.plays_on else ONLINE, stacks)
 
     def update(self, sample: "Sample") -> np.ndarray:
         """Learns from a minibatch once, and returns its errors, value minus target: float32, shape (batch,)."""
@@ -139,10 +139,10 @@ class NativeQNetwork:
         for number, slot, name in slots_of(self._shapes, count=self._slots, by_slot=self._by_slot):
             yield f"optimizer-{2 + number}", (FIRST_SLOT + slot, *self._address(name)), self._shapes[name]
 
-    def _ask(self, network: int, stacks: np.ndarray, *, is_rounded: bool = False) -> np.ndarray:
+    def _ask(self, network: int, stacks: np.ndarray) -> np.ndarray:
         height, width, history = self._layout.observation_shape
         stacks = checked(stacks, (len(stacks), history, height, width), np.uint8)
-        return self._learner.ask(network, stacks, has_planes=True, is_rounded=is_rounded)
+        return self._learner.ask(network, stacks, has_planes=True)
 
     def _address(self, name: str) -> tuple[int, str]:
         """Returns the number of the layer of an array, and its part. Heads come after the layers."""

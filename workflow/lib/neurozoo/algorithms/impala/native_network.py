@@ -79,7 +79,7 @@ class NativeActorCritic:
 
     def act(self, inputs: PolicyInputs, state: State) -> tuple[NetworkOutputs, State]:
         """Asks the acting weights, for a `Policy`; may be called while another thread runs `update`."""
-        return self._ask(ACTING, inputs, is_rounded=True), state
+        return self._ask(ACTING, inputs), state
 
     def ask(self, inputs: PolicyInputs, state: State) -> tuple[NetworkOutputs, State]:
         """Asks the weights that learn, for a `Policy`; not while another thread runs `update`."""
@@ -144,11 +144,11 @@ class NativeActorCritic:
         figures = OBJECTIVES[self._settings.objective](self._settings, batch, *answers)
         return tuple(figures[name] for name in FIGURES[self._settings.objective])  # the loss comes first
 
-    def _ask(self, array: int, inputs: PolicyInputs, *, is_rounded: bool = False) -> NetworkOutputs:
+    def _ask(self, array: int, inputs: PolicyInputs) -> NetworkOutputs:
         count, shape = len(inputs.observation), self._layout.observation_shape
         states = checked(inputs.observation, (count, *shape), np.uint8)
         given = self._given(inputs.previous_action, inputs.previous_reward)
-        outputs = self._learner.ask(array, states, given=given, is_rounded=is_rounded)
+        outputs = self._learner.ask(array, states, given=given)
         if self._has_policy:
             return NetworkOutputs(outputs[:, :-1], baseline=outputs[:, -1])
         return NetworkOutputs(outputs, baseline=outputs.max(axis=-1))
