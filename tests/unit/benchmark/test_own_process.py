@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from neurozoo.benchmark import alternatives
+from neurozoo.benchmark import rivals
 from neurozoo.benchmark.own_process import _megabytes, in_own_process
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
@@ -39,8 +39,8 @@ def test_the_faster_number_of_policies_stands_for_pytorch_where_it_has_the_layer
         asked.append((emulator, slots, layers))
         return {"frames_per_processor_second": float(slots == 16)}
 
-    monkeypatch.setattr(alternatives, "_measure", measure)
-    found = alternatives.measure_alternatives(["frostbite"], ["large", "recurrent_large"], torch_python="", seconds=1.0)
+    monkeypatch.setattr(rivals, "_measure", measure)
+    found = rivals.measure_rivals(["frostbite"], ["large", "recurrent_large"], torch_python="", seconds=1.0)
     ways = [(one["network"], one["way"]) for one in found]
     assert ways == [
         ("environments only", "ale-py"),
@@ -51,6 +51,6 @@ def test_the_faster_number_of_policies_stands_for_pytorch_where_it_has_the_layer
     assert asked[-1] == ("ale-py", 64, [*convolutions, [512, 11 * 11 * 64], [18, 512]])
 
 
-def test_an_alternative_that_fails_is_named():
+def test_a_rival_that_fails_is_named():
     with pytest.raises(NeurozooError, match="ale-py or PyTorch ended with status 1"):
-        alternatives.measure_alternatives(["pong"], [], torch_python="false", seconds=1.0)
+        rivals.measure_rivals(["pong"], [], torch_python="false", seconds=1.0)

@@ -45,7 +45,7 @@ def report():
                 "share_of_done_floor": 0.4998,
             }
         ],
-        "alternatives": table_of(
+        "rivals": table_of(
             "game network way frames_per_processor_second",
             ("pong", "environments only", "EnvPool", 12_345.6),
             ("pong", "large", "PyTorch, 64 policies", 1000.0),
@@ -73,7 +73,7 @@ def test_every_figure_stands_in_the_table_of_a_page(report):
 
 
 def test_without_pytorch_nothing_is_compared_with_it(report):
-    del report["alternatives"]
+    del report["rivals"]
     assert "Speed without this project" not in as_text(report)
 
 

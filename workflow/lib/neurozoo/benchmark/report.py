@@ -121,7 +121,7 @@ def _scaling(report: Mapping) -> Table:
     )
 
 
-def _alternatives(report: Mapping) -> Table:
+def _rivals(report: Mapping) -> Table:
     ours = {(parts["network"], parts["game"]): parts["frames_per_processor_second"] for parts in report["parts"]}
 
     def times(record: Mapping) -> str:
@@ -137,10 +137,10 @@ def _alternatives(report: Mapping) -> Table:
             Column("game", "", "game"),
             Column("network", "", "network"),
             Column("played by", "", "way"),
-            Column("alternative", "frames/s", "frames_per_processor_second", ",.0f"),
+            Column("rival", "frames/s", "frames_per_processor_second", ",.0f"),
             Column("this project is faster", "", times, ">"),
         ),
-        tuple(report["alternatives"]),
+        tuple(report["rivals"]),
     )
 
 
@@ -226,7 +226,7 @@ def as_markdown(report: Mapping) -> str:
 
 def _read(report: Mapping) -> tuple[list[str], list[Table]]:
     try:
-        compared = [_alternatives] if "alternatives" in report else []
+        compared = [_rivals] if "rivals" in report else []
         tables = [make(report) for make in (_steps, _floors, _scaling, *compared, _memory, _between)]
         for table in tables:
             table.as_text()

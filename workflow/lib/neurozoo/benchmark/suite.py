@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from neurozoo.benchmark.alternatives import measure_alternatives
 from neurozoo.benchmark.between_episodes import measure_decoding, measure_update
 from neurozoo.benchmark.machine_peak import measure_peak, software
 from neurozoo.benchmark.own_process import in_own_process, measure_memory
 from neurozoo.benchmark.parts import measure_parts
+from neurozoo.benchmark.rivals import measure_rivals
 from neurozoo.benchmark.speed import make_workload, measure_speed
 from neurozoo.errors import NeurozooError
 from neurozoo.genomes.noise_table import open_noise_table
@@ -54,7 +54,7 @@ def run_benchmark(
 
     Returns:
         Plain JSON: `machine`, `software`, `peak`, `results` (of `measure_speed`, for each network, game and number of
-        threads), `parts` (of `judged`, for each network and game), `alternatives` (with PyTorch), `memory`, `decoding`,
+        threads), `parts` (of `judged`, for each network and game), `rivals` (with PyTorch), `memory`, `decoding`,
         `update`.
 
     Raises:
@@ -86,8 +86,8 @@ def run_benchmark(
         report["parts"].append(judged(parts, speeds[0]["frames_per_processor_second"]))
     if torch_python is not None:
         tell("other emulators, and populations in PyTorch")
-        report["alternatives"] = in_own_process(
-            measure_alternatives, games, networks, torch_python=torch_python, seconds=seconds, one_core=True
+        report["rivals"] = in_own_process(
+            measure_rivals, games, networks, torch_python=torch_python, seconds=seconds, one_core=True
         )
     tell("memory, decoding of genomes, update of evolution strategies")
     report["memory"] = [

@@ -1,8 +1,8 @@
 """A population of policies as one network in PyTorch, for comparison; run by a Python that has PyTorch.
 
-This is how others evaluate populations today: convolutions are grouped, a group for each policy, and dense layers are
-products of batches of matrices, over ale-py's vector environment. Without layers, random actions are played, there or
-in EnvPool (Weng et al. 2022, arXiv:2206.10558). It imports nothing from this project, and answers with a line of JSON:
+Convolutions are grouped, a group for each policy, and dense layers are products of batches of matrices, over ale-py's
+vector environment. Without layers, random actions are played, there or in EnvPool (Weng et al. 2022, arXiv:2206.10558).
+It imports nothing from this project, and answers with a line of JSON:
 
     python torch_population.py '{"emulator": "ale-py", "game": "pong", "slots": 64, "seconds": 5, "layers": [...]}'
 """
@@ -55,7 +55,8 @@ def make_population(slots: int, layers):
         for number, ((_, inputs, *convolution), weight) in enumerate(zip(layers, weights, strict=True)):
             if convolution:
                 _, stride, *padding = convolution
-                values = functional.conv2d(functional.pad(values, padding * 2), weight, stride=stride, groups=slots)
+                padded = functional.pad(values, padding * 2) if any(padding) else values
+                values = functional.conv2d(padded, weight, stride=stride, groups=slots)
             else:
                 values = torch.bmm(values.reshape(slots, 1, inputs), weight)
             if number + 1 < len(layers):

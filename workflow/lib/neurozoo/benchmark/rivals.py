@@ -18,7 +18,7 @@ ENVIRONMENTS = 8
 SLOTS = (16, 64)  # policies at once: more gained nothing
 
 
-def measure_alternatives(
+def measure_rivals(
     games: Sequence[str], networks: Sequence[str], *, torch_python: str | os.PathLike, seconds: float
 ) -> list[dict]:
     """Plays games for `seconds` each with random actions, and with a policy for each environment in PyTorch.
