@@ -172,6 +172,45 @@ def test_a_world_that_is_over_goes_on_after_a_change(visit):
     assert not browser.find_element("id", "banner").is_displayed()
 
 
+def test_every_step_counts_and_a_change_does_only_until_it_is_taken_back(visit):
+    browser = visit()
+
+    def said(name):
+        return browser.find_element("id", name).text
+
+    end = "let steps = 0; while (!page.scene.facts.isOver) { page.step(); steps += 1; } return steps"
+    length = browser.execute_script(end)
+    visit()
+    browser.execute_script("for (let i = 0; i < 20; ++i) page.step(); page.edit(0, 0, 2)")
+    assert (said("step-count"), facts(browser)["age"]) == ("step 20", 0)
+    click(browser, "[data-do=back]")
+    assert said("step-count") == "step 20"
+    browser.execute_script("page.edit(0, 0, 2)")
+    rest = browser.execute_script(end)
+    assert (rest, facts(browser)["age"]) == (length - 20, length - 20)
+    assert (said("banner"), said("crossed")) == (f"Across in {length} steps", "")
+    browser.execute_script("page.edit(0, 0, 0)")  # takes the last step back
+    assert said("step-count") == f"step {length - 1}"
+    for _ in range(rest):
+        click(browser, "[data-do=back]")
+    assert said("step-count") == "step 20"
+    assert browser.execute_script("return page.scene.cells[0]") == STONE
+    click(browser, "[data-do=back]")
+    assert browser.execute_script("return page.scene.cells[0]") == 0
+    assert browser.execute_script(end) == rest
+    assert (said("banner"), said("crossed")) == (f"Across in {length} steps", "1 of 1 worlds crossed")
+
+
+def test_the_world_after_the_last_seed_is_the_first(visit):
+    browser = visit(view="seed=2147483647&width=4&play=0")
+    browser.execute_script("while (!page.scene.facts.isOver) page.step(); page.step()")
+    address, width = browser.current_url, browser.execute_script("return page.scene.width")
+    assert address.endswith(f"#seed=0&width={width}")
+    assert (
+        browser.find_element("css selector", "[data-width='1']").get_attribute("title") == "A river of 1 column ( 1 )"
+    )
+
+
 def test_keys_do_what_the_buttons_do(visit):
     browser = visit()
     press(browser, "..")
