@@ -1,9 +1,11 @@
 """The page on which a modular agent plays, in a real browser, on a desktop and on a phone."""
 
 import re
+import shutil
 import time
 
 import pytest
+from neurozoo.__main__ import main
 from neurozoo.agents.checkpoint import Checkpoint, write_checkpoint
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError
@@ -243,6 +245,45 @@ def test_the_theme_of_the_gallery_holds_here(visit):
     click(browser, "#theme")
     assert browser.execute_script("return localStorage.getItem('neurozoo-theme')") == "light"
     browser.execute_script("localStorage.removeItem('neurozoo-theme')")
+
+
+@pytest.mark.parametrize("place", [".", "frozen"])
+def test_the_command_writes_the_page_beside_the_checkpoint(page, tmp_path, capsys, place):
+    shutil.copy(page.with_name("checkpoint.npz"), tmp_path)
+    (tmp_path / "frozen").mkdir()
+    (tmp_path / "frozen" / "model.json").touch()
+    main(["play", str(tmp_path / place), "--browser"])
+    assert (tmp_path / "play.html").read_bytes() == page.read_bytes()
+    assert capsys.readouterr().out == f"{tmp_path / 'play.html'}: open it in a browser\n"
+
+
+def test_a_frozen_agent_without_its_checkpoint_has_no_page(tmp_path, capsys):
+    (tmp_path / "model.json").touch()
+    with pytest.raises(SystemExit):
+        main(["play", str(tmp_path), "--browser"])
+    said = capsys.readouterr().err
+    assert said.endswith("checkpoint.npz is missing, and --browser needs it. Give the folder of a run.\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--browser", "--epsilon", "0.5"], "--epsilon cannot be used with --browser, which writes a page and plays"),
+        (["--browser", "--sticky-probability", "0"], "--sticky-probability cannot be used with --browser"),
+        (["--browser", "--manual"], "--manual cannot be used with --browser"),
+        (["--browser", "--games", "3"], "--games cannot be used with --browser"),
+        (["--browser", "--seed", "3"], "--seed cannot be used with --browser"),
+        (["--browser", "--no-sound"], "--no-sound cannot be used with --browser"),
+        (["--cell", "3", "--browser"], "--browser cannot be used with a level, which you play yourself. Leave"),
+        (["--cell", "3", "--seed", "3"], "--seed cannot be used with a level"),
+    ],
+)
+def test_options_that_would_change_nothing_are_refused(page, capsys, words, sentence):
+    before = page.stat().st_mtime_ns
+    with pytest.raises(SystemExit):
+        main(["play", str(page.parent), *words])
+    assert sentence in capsys.readouterr().err
+    assert page.stat().st_mtime_ns == before
 
 
 def test_agents_that_choose_actions_are_refused(tmp_path, agent):
