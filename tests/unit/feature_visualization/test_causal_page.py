@@ -116,6 +116,18 @@ def test_the_page_says_that_chance_explains_everything_or_that_games_are_too_few
     assert "The 20 starts are only 4 different games, too few for intervals and tests." in page
 
 
+def test_the_theme_of_the_gallery_holds_here(page_of, tmp_path, browser):
+    page_of(NONE, ("channel", "conv1 1", effect(-10.0, 1.0)))
+    browser.show_as("light")
+    browser.get((tmp_path / "causal.html").as_uri())
+    browser.execute_script("localStorage.setItem('neurozoo-theme', 'dark')")
+    browser.refresh()
+    paper = browser.execute_script(
+        "localStorage.clear(); return getComputedStyle(document.documentElement).backgroundColor"
+    )
+    assert paper == "rgb(18, 19, 20)"
+
+
 def test_a_table_of_something_else_is_refused(page_of):
     with pytest.raises(NeurozooError, match="should begin with the agent without interventions"):
         page_of(("channel", "conv1 1", effect(-10.0, 1.0)))

@@ -77,6 +77,12 @@ def test_page_needs_nothing_but_itself(page, browser):
         paper = browser.execute_script("return getComputedStyle(document.documentElement).backgroundColor")
         assert (paper == "rgb(18, 19, 20)") == (scheme == "dark")
     assert browser.execute_script("return document.querySelectorAll('svg').length") == 12
+    browser.execute_script("localStorage.setItem('neurozoo-theme', 'dark')")  # as the gallery does
+    browser.refresh()
+    paper = browser.execute_script(
+        "localStorage.clear(); return getComputedStyle(document.documentElement).backgroundColor"
+    )
+    assert paper == "rgb(18, 19, 20)"
 
 
 def test_episode_can_be_played_for_the_page(frozen_folder, tmp_path, capsys, monkeypatch):

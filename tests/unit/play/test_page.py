@@ -1,9 +1,11 @@
 """The page on which a modular agent plays, in a real browser, on a desktop and on a phone."""
 
 import re
+import shutil
 import time
 
 import pytest
+from neurozoo.__main__ import main
 from neurozoo.agents.checkpoint import Checkpoint, write_checkpoint
 from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError
@@ -172,6 +174,45 @@ def test_a_world_that_is_over_goes_on_after_a_change(visit):
     assert not browser.find_element("id", "banner").is_displayed()
 
 
+def test_every_step_counts_and_a_change_does_only_until_it_is_taken_back(visit):
+    browser = visit()
+
+    def said(name):
+        return browser.find_element("id", name).text
+
+    end = "let steps = 0; while (!page.scene.facts.isOver) { page.step(); steps += 1; } return steps"
+    length = browser.execute_script(end)
+    visit()
+    browser.execute_script("for (let i = 0; i < 20; ++i) page.step(); page.edit(0, 0, 2)")
+    assert (said("step-count"), facts(browser)["age"]) == ("step 20", 0)
+    click(browser, "[data-do=back]")
+    assert said("step-count") == "step 20"
+    browser.execute_script("page.edit(0, 0, 2)")
+    rest = browser.execute_script(end)
+    assert (rest, facts(browser)["age"]) == (length - 20, length - 20)
+    assert (said("banner"), said("crossed")) == (f"Across in {length} steps", "")
+    browser.execute_script("page.edit(0, 0, 0)")  # takes the last step back
+    assert said("step-count") == f"step {length - 1}"
+    for _ in range(rest):
+        click(browser, "[data-do=back]")
+    assert said("step-count") == "step 20"
+    assert browser.execute_script("return page.scene.cells[0]") == STONE
+    click(browser, "[data-do=back]")
+    assert browser.execute_script("return page.scene.cells[0]") == 0
+    assert browser.execute_script(end) == rest
+    assert (said("banner"), said("crossed")) == (f"Across in {length} steps", "1 of 1 worlds crossed")
+
+
+def test_the_world_after_the_last_seed_is_the_first(visit):
+    browser = visit(view="seed=2147483647&width=4&play=0")
+    browser.execute_script("while (!page.scene.facts.isOver) page.step(); page.step()")
+    address, width = browser.current_url, browser.execute_script("return page.scene.width")
+    assert address.endswith(f"#seed=0&width={width}")
+    assert (
+        browser.find_element("css selector", "[data-width='1']").get_attribute("title") == "A river of 1 column ( 1 )"
+    )
+
+
 def test_keys_do_what_the_buttons_do(visit):
     browser = visit()
     press(browser, "..")
@@ -204,6 +245,45 @@ def test_the_theme_of_the_gallery_holds_here(visit):
     click(browser, "#theme")
     assert browser.execute_script("return localStorage.getItem('neurozoo-theme')") == "light"
     browser.execute_script("localStorage.removeItem('neurozoo-theme')")
+
+
+@pytest.mark.parametrize("place", [".", "frozen"])
+def test_the_command_writes_the_page_beside_the_checkpoint(page, tmp_path, capsys, place):
+    shutil.copy(page.with_name("checkpoint.npz"), tmp_path)
+    (tmp_path / "frozen").mkdir()
+    (tmp_path / "frozen" / "model.json").touch()
+    main(["play", str(tmp_path / place), "--browser"])
+    assert (tmp_path / "play.html").read_bytes() == page.read_bytes()
+    assert capsys.readouterr().out == f"{tmp_path / 'play.html'}: open it in a browser\n"
+
+
+def test_a_frozen_agent_without_its_checkpoint_has_no_page(tmp_path, capsys):
+    (tmp_path / "model.json").touch()
+    with pytest.raises(SystemExit):
+        main(["play", str(tmp_path), "--browser"])
+    said = capsys.readouterr().err
+    assert said.endswith("checkpoint.npz is missing, and --browser needs it. Give the folder of a run.\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--browser", "--epsilon", "0.5"], "--epsilon cannot be used with --browser, which writes a page and plays"),
+        (["--browser", "--sticky-probability", "0"], "--sticky-probability cannot be used with --browser"),
+        (["--browser", "--manual"], "--manual cannot be used with --browser"),
+        (["--browser", "--games", "3"], "--games cannot be used with --browser"),
+        (["--browser", "--seed", "3"], "--seed cannot be used with --browser"),
+        (["--browser", "--no-sound"], "--no-sound cannot be used with --browser"),
+        (["--cell", "3", "--browser"], "--browser cannot be used with a level, which you play yourself. Leave"),
+        (["--cell", "3", "--seed", "3"], "--seed cannot be used with a level"),
+    ],
+)
+def test_options_that_would_change_nothing_are_refused(page, capsys, words, sentence):
+    before = page.stat().st_mtime_ns
+    with pytest.raises(SystemExit):
+        main(["play", str(page.parent), *words])
+    assert sentence in capsys.readouterr().err
+    assert page.stat().st_mtime_ns == before
 
 
 def test_agents_that_choose_actions_are_refused(tmp_path, agent):

@@ -10,7 +10,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.text import number_label
 
 LOOKS = ("layout", "theme", "rows")  # of an activation movie
-# What each kind of movie does not use, and why.
+# What each kind of movie or of play does not use, and why.
 UNUSED = {
     "--grid": ((*LOOKS, "rollout"), "which shows the screens in the rollout.npz of each folder"),
     "--game": ((*LOOKS, "fps"), "which shows the game alone, at its own speed"),
@@ -19,6 +19,11 @@ UNUSED = {
     "--layer": (LOOKS, "which has one look"),
     "--layout classic": (("theme", "rows", "overlay"), "which has one look, with score, step and action"),
     "a movie of all layers": (("overlay",), "which always shows score, step and action"),
+    "--browser": (
+        ("epsilon", "sticky_probability", "manual", "games", "seed", "is_heard"),
+        "which writes a page and plays nothing",
+    ),
+    "a level": (("browser", "epsilon", "sticky_probability", "seed"), "which you play yourself"),
 }
 
 
@@ -106,11 +111,20 @@ def check_movie_options(options: argparse.Namespace) -> None:
         args.check_outputs((options.output, ".webp"))
     kind = next((f"--{name}" for name in ("grid", "game", "landscape", "loop", "layer") if getattr(options, name)), "")
     kind = kind or ("--layout classic" if options.layout == "classic" else "a movie of all layers")
+    _refuse_unused(options, kind)
+
+
+def check_play_options(options: argparse.Namespace) -> None:
+    """Refuses what a page does not use, before an agent is unpacked."""
+    if options.browser:
+        _refuse_unused(options, "--browser")
+
+
+def _refuse_unused(options, kind):
     names, reason = UNUSED[kind]
-    usual = {"max_steps": 0, "overlay": True}
-    for name in names:
-        if getattr(options, name) != usual.get(name):
-            given = "--no-overlay" if name == "overlay" else f"--{name.replace('_', '-')}"
+    for action in options.parser._actions:
+        if action.dest in names and getattr(options, action.dest) != action.default:
+            given = action.option_strings[-1]
             raise NeurozooError(f"{given} cannot be used with {kind}, {reason}. Leave {given} out.")
 
 
@@ -175,10 +189,12 @@ def _generations(options):
 
 def _play(options):
     if options.folder.is_file() or options.cell is not None or (options.folder / "archive.npz").exists():
+        _refuse_unused(options, "a level")
         _play_level(options)
     elif not options.folder.is_dir():
         raise NeurozooError(f"{options.folder} does not exist. Give the folder of a run or a level (docs/play.md).")
     else:
+        check_play_options(options)
         show_play(options)
 
 
@@ -199,11 +215,14 @@ def show_play(options: argparse.Namespace) -> None:
     from neurozoo.play import TerminalDisplay, WindowDisplay, play_games
     from neurozoo.play.page import write_play_page
 
-    if options.browser:
-        write_play_page(options.folder / "checkpoint.npz", options.folder / "play.html")
-        print(f"{options.folder / 'play.html'}: open it in a browser")
-        return
     folder = options.folder if (options.folder / RECORD_FILE).exists() else options.folder / "frozen"
+    if options.browser:
+        checkpoint = folder.parent / "checkpoint.npz"
+        if folder == options.folder and not checkpoint.exists():
+            raise NeurozooError(f"{checkpoint} is missing, and --browser needs it. Give the folder of a run.")
+        write_play_page(checkpoint, page := checkpoint.with_name("play.html"))
+        print(f"{page}: open it in a browser")
+        return
     title = open_frozen(folder).title
     args.say_if_outdated(folder.parent)
     choices = args.chosen(options, "games", "epsilon", "sticky_probability", "seed")

@@ -8,7 +8,14 @@ from pathlib import Path
 
 from neurozoo.agents.tags import FINAL
 from neurozoo.cli import arguments as args
-from neurozoo.cli.movies_and_play import add_looks, add_play_options, check_movie_options, show_movie, show_play
+from neurozoo.cli.movies_and_play import (
+    add_looks,
+    add_play_options,
+    check_movie_options,
+    check_play_options,
+    show_movie,
+    show_play,
+)
 
 INDEX = Path("config", "agents", "index.yaml")
 
@@ -103,6 +110,7 @@ def _unpack(options):
 
 
 def _play(options):
+    check_play_options(options)
     options.folder = _unpacked(options)
     show_play(options)
 

@@ -7,6 +7,7 @@ const KINDS = ["grass", "resource", "stone", "water", "trap", "agent"];
 const [GRASS, RESOURCE, STONE, WATER, TRAP, AGENT] = KINDS.keys();
 const STEP_LIMIT = 150;
 const WIDEST = 4;
+const SEEDS = 2 ** 31;
 
 // ---- the core ----
 
@@ -90,7 +91,7 @@ class Scene {
   }
 
   start(seed, width) {
-    Object.assign(this, { seed, width, isEdited: false, wanted: null });
+    Object.assign(this, { seed, width, steps: 0, isEdited: false, past: [], wanted: null });
     this.core.start(seed, width);
     this._look();
   }
@@ -123,36 +124,45 @@ class Scene {
   get isPlanned() { return this.cycle === this.facts.cycles; }
 
   step() {
+    this._keep();
+    this.steps += 1;
     this.core.step();
     this._look();
   }
 
   back() {
+    if (!this.facts.canGoBack) return;
+    [this.steps, this.isEdited] = this.past.pop();
     this.core.back();
     this._look();
   }
 
+  // Takes the step back that ended the world, if one did. The core counts its steps from here on, the page all of them.
   edit(column, row, kind) {
+    if (this.facts.isOver) this.back();
+    this._keep();
     this.isEdited = true;
     this.core.edit(column, row, kind);
     this._look();
   }
 
+  _keep() { this.past.push([this.steps, this.isEdited]); }
+
   // The next world: a wider river if the agent got across, and from the widest on another one.
   next() {
     const isLast = this.width === WIDEST;
     if (this.isAcross && !isLast) this.start(this.seed, this.width + 1);
-    else this.start(this.seed + 1, isLast && this.isAcross ? 0 : this.width);
+    else this.start((this.seed + 1) % SEEDS, isLast && this.isAcross ? 0 : this.width);
   }
 
   get end() {
     const { isOver, age, column, row } = this.facts;
     if (!isOver) return "";
     const under = this.cells[row * SIDE + column];
-    if (this.isAcross) return `Across in ${age} steps`;
+    if (this.isAcross) return `Across in ${this.steps} steps`;
     if (under === WATER) return "Drowned";
     if (under === TRAP) return "Caught in a trap";
-    return age >= STEP_LIMIT ? `Not across in ${STEP_LIMIT} steps` : "Walked off the map";
+    return age >= STEP_LIMIT ? `Not across in ${this.steps} steps` : "Walked off the map";
   }
 
   get thought() {
@@ -388,7 +398,7 @@ class Page {
       return value >= least && value <= most ? value : usual;
     };
     this._listen();
-    this.start(number("seed", 0, 2 ** 31 - 1, 1), number("width", 0, WIDEST, 3));
+    this.start(number("seed", 0, SEEDS - 1, 1), number("width", 0, WIDEST, 3));
     const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
     this.play(!isStill && view.get("play") !== "0");
   }
@@ -519,7 +529,7 @@ class Page {
       if (element.textContent !== text) element.textContent = text;
     };
     say("thought", scene.thought);
-    say("step-count", `step ${facts.age}`);
+    say("step-count", `step ${scene.steps}`);
     say("cycle-count", `cycle ${scene.cycle} of ${facts.cycles}`);
     const ends = [...scene.ends.values()];
     say("crossed", ends.length ? `${ends.filter(Boolean).length} of ${ends.length} worlds crossed` : "");
