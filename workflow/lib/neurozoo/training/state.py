@@ -52,7 +52,7 @@ _MADE_OF_IT = (
     "metrics.csv", "evaluation.json", "test.json", "corrected.json", "robustness.csv", "robustness.json", "frozen",
     "rollout.npz", "rollout.parquet", "rollouts", "generations", "filters", "causal.*", "*.mp4", "*.webp",
     "*.poster.png", "lineage.*", "phases.csv", "phases.png", "episodes.csv", "heatmap.png", "archive.html",
-    "population.html", "tensorboard",
+    "population.html", "play.html", "what_if", "tensorboard",
 )  # fmt: skip
 
 
