@@ -151,8 +151,11 @@ def test_a_recording_of_another_agent_cannot_be_replayed(what_if, frozen_folder,
 
 def test_a_recording_with_a_change_says_so_and_gets_no_second_one(what_if, frozen_folder, tmp_path):
     what_if({"ram": ["99=120"]})
-    with pytest.raises(NeurozooError, match=r"already has a change \(RAM 99 = 120\). Take another"):
-        what_if({"action": "LEFT"}, recorded=tmp_path / "branches" / COUNTERFACTUAL)
+    recorded, sentence = tmp_path / "branches" / COUNTERFACTUAL, r"already has a change \(RAM 99 = 120\). Take another"
+    with pytest.raises(NeurozooError, match=sentence):
+        what_if({"action": "LEFT"}, recorded=recorded)
+    with pytest.raises(NeurozooError, match=sentence):
+        measure_grid(frozen_folder("small"), recorded, tmp_path / "grid.json")
 
 
 @pytest.mark.parametrize(
@@ -247,6 +250,20 @@ def test_a_grid_has_what_a_what_if_finds(grid, what_if, tmp_path):
         found, *_ = what_if(change, frozen=frozen, recorded=recorded, steps=100)
         for name in as_it_was:
             assert moment["outcomes"][place - 1][name] == getattr(found.counterfactual, name)
+
+
+def test_a_grid_ends_its_episodes_after_some_steps(grid, what_if, tmp_path):
+    frozen, recorded, whole = grid
+    record = measure_grid(frozen, recorded, tmp_path / "grid.json", moments=2, steps=3)
+    assert record["steps"] == 30  # those of the recording
+    for moment, longer in zip(record["moments"], whole["moments"], strict=True):
+        assert moment["step"] == longer["step"]
+        for action, outcome in zip(record["actions"], moment["outcomes"], strict=True):
+            change = {"step": moment["step"], "action": action}
+            found, *_ = what_if(change, frozen=frozen, recorded=recorded, steps=3)
+            for own, branch in ((outcome, found.counterfactual), (moment["as_it_was"], found.factual)):
+                for name in ("score", "steps", "is_cut"):
+                    assert own[name] == getattr(branch, name)
 
 
 def test_an_episode_that_rejoins_the_recorded_one_stays_the_same(grid, what_if):

@@ -115,13 +115,18 @@ def _episode_at(recorded: RolloutFile, step: int) -> tuple[int, int, int]:
         raise NeurozooError(
             f"{recorded.path} has the steps 0 to {recorded.steps - 1}, but step is {step}. Choose one of them."
         )
+    check_unchanged(recorded)
+    edges = [*recorded.starts, recorded.steps]
+    episode = max(number for number, first in enumerate(recorded.starts) if first <= step)
+    return episode, edges[episode], edges[episode + 1]
+
+
+def check_unchanged(recorded: RolloutFile) -> None:
+    """Refuses a recording that is already one with a change."""
     if recorded.perturbation.change:
         raise NeurozooError(
             f"{recorded.path} already has a change ({recorded.perturbation.change.label}). Take another."
         )
-    edges = [*recorded.starts, recorded.steps]
-    episode = max(number for number, first in enumerate(recorded.starts) if first <= step)
-    return episode, edges[episode], edges[episode + 1]
 
 
 def _check_same(recorded: RolloutFile, played: RolloutFile, first: int, steps: int) -> None:
