@@ -12,7 +12,8 @@ from neurozoo.interventions.intervention import INPUT, Intervention
 
 KINDS = ("action", "ram", "pixels", "intervention", "agent")
 BRIEF = ("action", "ram")  # kinds that last one step, unless a duration is given; the others last to the end
-_BYTE, _PIXELS = re.compile(r"(\d+)=(\d+)"), re.compile(r"(\d+),(\d+),(\d+),(\d+)=(mean|[-+.\de]+)")
+_PLACE, _NUMBER = "([0-9]{1,9})", r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?"
+_BYTE, _PIXELS = re.compile(f"{_PLACE}={_PLACE}"), re.compile(f"{','.join([_PLACE] * 4)}=(mean|{_NUMBER})")
 
 
 @dataclass(frozen=True)
