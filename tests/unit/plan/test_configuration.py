@@ -269,6 +269,13 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         (DEMO + "what_if: {a: {action: LEFT}}", ["what_if.a: the key 'step' is missing."]),
         (DEMO + "what_if: {a: {step: 5, ram: [x]}}", ["what_if.a: ram should be ADDRESS=VALUE, such as 49=100,"]),
         (DEMO + "what_if: {a: {step: 5, pixels: '0,0,1,1=e'}}", ["what_if.a: pixels should be TOP,LEFT,BOTTOM,RIGHT"]),
+        (DEMO + "what_if: {a: {step: 5, agent: ''}}", ["what_if.a: agent should be a run, ALGO/GAME/MODEL/RUN such"]),
+        (DEMO + "what_if: {a: {step: 5, agent: '../../{x}'}}", ["what_if.a: agent should be a run", "'../../{x}'."]),
+        (DEMO + "what_if: {a: {step: 5, agent: dnq/pong/small/1}}", ["what_if.a: algorithm 'dnq' is unknown; did you"]),
+        (
+            DEMO + "what_if: {a: {step: 5, agent: dqn/pnog/small/1}}",
+            ["what_if.a: game 'pnog' is unknown; did you mean"],
+        ),
         (DEMO + "what_if: {a: {step: 5, intervention: b}}", ["what_if.a: intervention 'b' is unknown."]),
         (DEMO + "what_if: {grid: {step: 5, action: LEFT}}", ["what_if.grid: this is the name of the grid of all act"]),
         (DEMO + "filters: {products: [weight]}", ["filters.products[0]: product 'weight' is unknown;"]),
