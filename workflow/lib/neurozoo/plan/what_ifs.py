@@ -9,6 +9,7 @@ from typing import Any
 from neurozoo.agents.playable_agent import IMPORTED
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.environments.games import check_game
+from neurozoo.environments.gymnasium_games import trust_module_of
 from neurozoo.environments.protocols import Protocol, output_names
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.interventions.change import Change
@@ -27,6 +28,7 @@ def successor(name: str) -> PlannedRun:
     able = [IMPORTED, *(algo for algo, spec in ALGORITHMS.items() if spec.result == "network")]
     if algo not in able:
         raise unknown_name("algorithm", algo, able)
+    trust_module_of(game)  # the configuration names it
     if algo != IMPORTED:
         ALGORITHMS[algo].check_variant(model)
     return PlannedRun(algo, check_game(game), model, int(run))
