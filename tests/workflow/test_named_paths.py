@@ -30,7 +30,7 @@ experiments:
 imports: {f: {game: frostbite, model: small, genome: [1]}}
 freeze: {forms: [saved_model, graph]}
 interventions: {blind: {layer: observation, with: zero}}
-what_if: {left: {step: 120, action: LEFT}}
+what_if: {grid-2: {step: 120, action: LEFT}}
 """
 KINDS = (
     *("ga_ns/river_crossing/small", "ga/river_crossing/modular", "dqn/frostbite/nature"),
@@ -44,7 +44,7 @@ PLACES = {
     "generation": "1",
     "game": "frostbite",
     "intervention": "blind",
-    "name": "left",
+    "name": "grid-2",  # not the grid itself
 }
 
 

@@ -37,7 +37,7 @@ rule what_if:
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/what_if_{name}.log",
     wildcard_constraints:
-        name=r"(?!grid\b)[^/.]+",
+        name=r"(?!grid([.]|$))[^/.]+",
     conda:
         "../../envs/neurozoo.yaml"
     threads: 2  # drawing and encoding
@@ -47,7 +47,6 @@ rule what_if:
         terminal=TERMINAL,
     params:
         change=plan.what_if,
-        interventions=config["interventions"],
         title=lambda wildcards: wildcards.name.replace("_", " "),
         theme=config["movie"]["theme"],
     script:

@@ -11,7 +11,6 @@ with plain_errors(snakemake.log[0]):
         snakemake.input.rollout,
         snakemake.output.movie,
         snakemake.params.change,
-        interventions=snakemake.params.interventions,
         title=snakemake.params.title,
         theme=snakemake.params.theme,
         log=snakemake.log[0],

@@ -17,7 +17,7 @@ def plan(tmp_path, monkeypatch):
     """Prepares a configuration in a clean folder: `plan(experiments, targets=(), **changes_of_the_workflow)`."""
     monkeypatch.chdir(tmp_path)
 
-    def make(experiments=EXPERIMENTS, *, targets=(), notify=lambda sentence: None, **changes):
+    def make(experiments=EXPERIMENTS, *, targets=(), sections=(), notify=lambda sentence: None, **changes):
         workflow = {
             "is_main_process": True,
             "modifier_stack": ["the workflow itself"],
@@ -30,7 +30,7 @@ def plan(tmp_path, monkeypatch):
         }
         monkeypatch.setattr("sys.argv", ["snakemake", *targets])
         parser = SimpleNamespace(parse_args=lambda arguments: SimpleNamespace(targets=arguments))
-        config = {"experiments": experiments}
+        config = {"experiments": experiments, **dict(sections)}
         return prepare(SimpleNamespace(**workflow | changes), config, get_parser=lambda: parser, notify=notify)
 
     return make
@@ -64,6 +64,16 @@ def test_a_wrong_name_in_a_path_is_a_sentence_when_rules_ask(plan, capsys):
     with pytest.raises(SystemExit):
         plan().settings_of(RUN | {"model": "lagre"})
     assert "network 'lagre' is unknown; did you mean 'large'?" in capsys.readouterr().err
+
+
+def test_a_what_if_gets_its_own_intervention_and_an_impossible_one_is_a_sentence(plan, capsys):
+    changes = {"blind": {"step": 5, "intervention": "dark"}, "left": {"step": 5, "action": "LFT"}}
+    asked = plan(sections={"interventions": {"dark": {"layer": "conv1"}}, "what_if": changes})
+    assert asked.what_if(RUN | {"name": "blind"})["intervention"]["layer"] == "conv1"
+    assert asked.successor_of(RUN | {"name": "blind"}) == []
+    with pytest.raises(SystemExit):
+        asked.successor_of(RUN | {"name": "left"})
+    assert "neurozoo: action 'LFT' is unknown; did you mean 'LEFT'?" in capsys.readouterr().err
 
 
 def test_a_file_in_the_place_of_a_runs_folder_stops_the_plan(plan, tmp_path, capsys):

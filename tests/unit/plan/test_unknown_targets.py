@@ -3,7 +3,10 @@ from neurozoo.errors import NeurozooError
 from neurozoo.plan.unknown_targets import check_targets
 
 RUN = "results/runs/{algo,[^/]+}/{game,[^/]{2,}}/{model}/{run}"
-PRODUCTS = ["results/figures/learning_curves.pdf", f"{RUN}/activation.mp4", f"{RUN}/layer_{{layer}}.mp4"]
+PRODUCTS = [
+    "results/figures/learning_curves.pdf",
+    *(f"{RUN}/{file}" for file in ("activation.mp4", "layer_{layer}.mp4", "what_if/{name,[^/.]+}.mp4")),
+]
 
 
 def answer(target):
@@ -25,6 +28,11 @@ def answer(target):
 )
 def test_a_slip_in_a_target_is_answered_with_the_file_that_was_meant(target, guess):
     assert answer(target) == f"No rule makes {target}; did you mean {guess}? All files: results/README.md."
+
+
+def test_a_constraint_of_a_wildcard_is_no_guess():
+    target = "results/runs/ga/pong/large/1/what_if/l+.mp4"
+    assert answer(target) == f"No rule makes {target}. All files: results/README.md."
 
 
 def test_a_file_that_comes_with_another_is_answered_with_the_way_to_get_it():

@@ -151,8 +151,11 @@ def test_a_recording_of_another_agent_cannot_be_replayed(what_if, frozen_folder,
 
 def test_a_recording_with_a_change_says_so_and_gets_no_second_one(what_if, frozen_folder, tmp_path):
     what_if({"ram": ["99=120"]})
-    with pytest.raises(NeurozooError, match=r"already has a change \(RAM 99 = 120\). Take another"):
-        what_if({"action": "LEFT"}, recorded=tmp_path / "branches" / COUNTERFACTUAL)
+    recorded, sentence = tmp_path / "branches" / COUNTERFACTUAL, r"already has a change \(RAM 99 = 120\). Take another"
+    with pytest.raises(NeurozooError, match=sentence):
+        what_if({"action": "LEFT"}, recorded=recorded)
+    with pytest.raises(NeurozooError, match=sentence):
+        measure_grid(frozen_folder("small"), recorded, tmp_path / "grid.json")
 
 
 @pytest.mark.parametrize(
@@ -162,10 +165,13 @@ def test_a_recording_with_a_change_says_so_and_gets_no_second_one(what_if, froze
         ({"action": "LEFFT"}, "action 'LEFFT' is unknown; did you mean 'LEFT'. Known: FIRE, LEFT, NOOP, RIGHT."),
         ({"ram": ["128=0"]}, "ram 128=0: the console has the addresses 0 to 127 with values from 0 to 255"),
         ({"ram": ["5=256"]}, "ram 5=256: the console has"),
+        ({"ram": ["\u0664\u0669=1"]}, "ram should be ADDRESS=VALUE, such as 49=100, but is"),
         ({"ram": ["five"]}, "ram should be ADDRESS=VALUE, such as 49=100, but is 'five'"),
+        ({"pixels": "0,0,1,1=e"}, "pixels should be TOP,LEFT,BOTTOM,RIGHT=VALUE or =mean"),
+        ({"pixels": "0,0,1,1=--5"}, "pixels should be TOP,LEFT,BOTTOM,RIGHT=VALUE or =mean"),
         ({"pixels": "1,2,3"}, "pixels should be TOP,LEFT,BOTTOM,RIGHT=VALUE or =mean"),
         ({"pixels": "0,0,84,2=0"}, "has a map of 84 x 84, which region"),
-        ({"intervention": "dark"}, "intervention 'dark' is unknown"),
+        ({"intervention": "dark"}, "intervention 'dark' is unknown. Known: none."),
         ({"intervention": {"layer": "conv9"}}, "layer 'conv9' is unknown"),
         ({}, "A what-if needs one change: action, ram, pixels, intervention, agent. It has none."),
         ({"action": "LEFT", "ram": ["1=1"]}, "It has action and ram. Give one."),
@@ -247,6 +253,20 @@ def test_a_grid_has_what_a_what_if_finds(grid, what_if, tmp_path):
         found, *_ = what_if(change, frozen=frozen, recorded=recorded, steps=100)
         for name in as_it_was:
             assert moment["outcomes"][place - 1][name] == getattr(found.counterfactual, name)
+
+
+def test_a_grid_ends_its_episodes_after_some_steps(grid, what_if, tmp_path):
+    frozen, recorded, whole = grid
+    record = measure_grid(frozen, recorded, tmp_path / "grid.json", moments=2, steps=3)
+    assert record["steps"] == 30  # those of the recording
+    for moment, longer in zip(record["moments"], whole["moments"], strict=True):
+        assert moment["step"] == longer["step"]
+        for action, outcome in zip(record["actions"], moment["outcomes"], strict=True):
+            change = {"step": moment["step"], "action": action}
+            found, *_ = what_if(change, frozen=frozen, recorded=recorded, steps=3)
+            for own, branch in ((outcome, found.counterfactual), (moment["as_it_was"], found.factual)):
+                for name in ("score", "steps", "is_cut"):
+                    assert own[name] == getattr(branch, name)
 
 
 def test_an_episode_that_rejoins_the_recorded_one_stays_the_same(grid, what_if):

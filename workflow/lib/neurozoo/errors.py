@@ -49,7 +49,7 @@ def unknown_name(kind: str, name: str, allowed: Iterable[str], *, owner: str = "
         some = allowed[max(0, place - _NEIGHBOURS) : place + _NEIGHBOURS + 1]
         known = f"{len(allowed)} names, among them {', '.join(some)}"
     else:
-        known = ", ".join(allowed)
+        known = ", ".join(allowed) or "none"
     problem = f"{owner} has no {kind} {shown}" if owner else f"{kind} {shown} is unknown"
     return NeurozooError(f"{problem}{hint} Known: {known}.")
 

@@ -25,7 +25,7 @@ def add_commands(commands: args.Commands) -> None:
     change("--pixels", metavar="TOP,LEFT,BOTTOM,RIGHT=VALUE", help=rectangle)
     inside = "change the network: a name under interventions, or YAML such as '{layer: conv2, channels: [3]}'"
     change("--intervention", metavar="NAME_OR_YAML", help=inside)
-    change("--agent", type=Path, metavar="RUN_DIR", help="let another agent of the same game play on")
+    change("--agent", type=args.not_empty, metavar="RUN_DIR", help="let another agent of the same game play on")
     change("--grid", action="store_true", help="try every action at some moments: what_if/grid.json and .png")
     lasts = "for how many steps it lasts (default: 1 for actions and memory, else to the end)"
     option("--duration", type=args.positive, metavar="STEPS", help=lasts)
@@ -41,7 +41,7 @@ def add_commands(commands: args.Commands) -> None:
     option("--title", default="", help="such as 'the ball flies higher' (default: the change itself)")
     option("--fps", type=args.positive, default=30, help="pictures per second")
     option("--theme", choices=("dark", "light"), default="dark", help="colours")
-    option("--output", type=Path, help="file to write (default: RUN_DIR/what_if/NAME.mp4, named after step and change)")
+    option("--output", type=Path, help="file to write (default: RUN_DIR/what_if/NAME.mp4, named after what is asked)")
     args.add(command, "json", help="print the outcome as JSON")
 
 
@@ -64,7 +64,7 @@ def _what_if(options: argparse.Namespace) -> None:
     if options.seed is not None and not (rollout := folder / "rollouts" / f"seed_{options.seed}.npz").exists():
         record_rollout(frozen, rollout, seed=options.seed, table=rollout.with_suffix(".parquet"))
     if options.grid:
-        _grid(options, frozen, rollout, options.output or folder / "what_if" / "grid.json")
+        _grid(options, frozen, rollout, options.output or folder / "what_if" / f"{_name(options)}.json")
         return
     interventions: dict = {}
     if (named := given.get("intervention")) is not None:
@@ -80,12 +80,15 @@ def _what_if(options: argparse.Namespace) -> None:
     args.print_result(options, asdict(found), f"{output}: {scores} in {other.steps:,}")
 
 
-def _name(options: argparse.Namespace, kind: str) -> str:
-    """Returns a name of step and change, such as `120_LEFT` or `356_ram_54_60`."""
+def _name(options: argparse.Namespace, kind: str = "grid") -> str:
+    """Returns a name of what is asked, such as `120_LEFT`, `356_ram_54_60` or `grid_steps_100`."""
     value = getattr(options, kind)
-    words = value if kind == "ram" else value.parts[-4:] if kind == "agent" else [value]
     kinds = [] if kind == "action" else [kind]
-    return re.sub(r"[^\w.-]+", "_", " ".join([str(options.step), *kinds, *words])).strip("_")
+    words = kinds if kind == "grid" else [options.step, *kinds, *(value if kind == "ram" else [value])]
+    for name in ("duration", "moments", "steps", "rollout", "seed"):
+        if (value := getattr(options, name)) != options.parser.get_default(name):
+            words += [name, value]
+    return re.sub(r"[^\w.-]+", "_", " ".join(map(str, words))).strip("_")
 
 
 def _intervention(text: str, configfile: Path) -> tuple[object, dict]:
@@ -93,7 +96,11 @@ def _intervention(text: str, configfile: Path) -> tuple[object, dict]:
     from neurozoo.files.yaml import parse_yaml, read_yaml
 
     if text.lstrip().startswith("{"):
-        return parse_yaml(text), {}
+        try:
+            return parse_yaml(text), {}
+        except NeurozooError as error:
+            example = "'{layer: conv2, channels: [3]}'"
+            raise NeurozooError(f"--intervention {text[:80]!r} is not YAML ({error}). Write {example}.") from error
     found = read_yaml(configfile, "It should name the intervention; or give one as YAML in braces.")
     return text, found.get("interventions") or {}
 

@@ -66,7 +66,7 @@ def _cells(record: dict) -> pd.DataFrame:
     for key, panel in (("score", "Score"), ("steps", "Length in steps")):
         for moment in record["moments"]:
             for action, outcome in zip(record["actions"], moment["outcomes"], strict=True):
-                change = outcome[key] - record[key]
+                change = outcome[key] - moment["as_it_was"][key]
                 sign = "+" if change > 0 else "−" if change < 0 else ""
                 label = f"{sign}{number_label(abs(change))}{' +' if outcome['is_cut'] else ''}"
                 label = "=" if outcome["rejoins"] is not None else label

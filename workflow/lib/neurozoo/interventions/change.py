@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from neurozoo.environments import World
+from neurozoo.environments.protocols import Protocol, has_continuous_outputs
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.interventions.intervention import INPUT, Intervention
 
 KINDS = ("action", "ram", "pixels", "intervention", "agent")
 BRIEF = ("action", "ram")  # kinds that last one step, unless a duration is given; the others last to the end
-_BYTE, _PIXELS = re.compile(r"(\d+)=(\d+)"), re.compile(r"(\d+),(\d+),(\d+),(\d+)=(mean|[-+.\de]+)")
+RAM_BYTES = 128  # of the console
+_PLACE, _NUMBER = "([0-9]{1,9})", r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?"
+_BYTE, _PIXELS = re.compile(f"{_PLACE}={_PLACE}"), re.compile(f"{','.join([_PLACE] * 4)}=(mean|{_NUMBER})")
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,31 @@ class Change:
             return self.action
         parts = Path(self.agent or "").parts
         return f"{'/'.join(parts[:-1][-4:] if parts[-1:] == ('frozen',) else parts[-4:])} plays"
+
+    def check(self, game: str, protocol: Protocol, actions: tuple[str, ...]) -> None:
+        """Refuses a change that a game cannot have; `actions` are the names of an agent's outputs.
+
+        Raises:
+            NeurozooError: The game has no such action or no memory, or an address or a value is out of range.
+        """
+        if self.action is not None and has_continuous_outputs(protocol, actions):
+            raise NeurozooError(
+                f"{game} has continuous outputs and no actions by name. Change something else: pixels, intervention "
+                "or agent."
+            )
+        if self.action is not None and self.action not in actions:
+            raise unknown_name("action", self.action, actions)
+        if self.ram and protocol.world != "atari":
+            raise NeurozooError(
+                f"{game} has no console memory that could be changed. Change something else: action, pixels, "
+                "intervention or agent."
+            )
+        for address, value in self.ram:
+            if not (0 <= address < RAM_BYTES and 0 <= value < 256):
+                raise NeurozooError(
+                    f"ram {address}={value}: the console has the addresses 0 to {RAM_BYTES - 1} with values from 0 to "
+                    "255. Choose among them."
+                )
 
     def is_at(self, step: int) -> bool:
         """Whether it changes a step."""

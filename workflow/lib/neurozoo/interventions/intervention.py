@@ -10,6 +10,7 @@ from neurozoo.errors import NeurozooError, unknown_name
 
 INPUT = "observation"  # the layer that stands for what the agent sees
 With = Literal["zero", "constant", "mean", "scale", "resample", "patch"]
+_MOST = float(np.finfo(np.float32).max)  # of numbers
 OF_RECORDINGS = ("mean", "resample", "patch")  # take their values from a recorded episode
 
 
@@ -37,22 +38,24 @@ class Intervention:
     def __post_init__(self) -> None:
         if self.with_ not in get_args(With):
             raise unknown_name("with", self.with_, get_args(With))
-        if self.channels is not None and (not self.channels or min(self.channels) < 0):
-            raise NeurozooError(f"channels should be numbers from 0, such as [3, 7], but are {list(self.channels)}.")
+        if self.channels is not None and not (_are_places(self.channels) and self.channels):
+            raise NeurozooError(f"channels should be numbers from 0, such as [3, 7], but are {_shown(self.channels)}.")
         for name, kind, usual in (("factor", "scale", 1.0), ("step", "patch", 0), ("value", "constant", 0.0)):
             if getattr(self, name) != usual and self.with_ != kind:
                 raise NeurozooError(f"{name} belongs to with: {kind}, but with is {self.with_}. Leave {name} out.")
-        if not np.isfinite([self.factor, self.value]).all() or self.step < 0:
+        numbers = (self.factor, self.value)
+        are_numbers = all(type(number) in (int, float) and abs(number) <= _MOST for number in numbers)
+        if not are_numbers or not _are_places((self.step,)):
             raise NeurozooError(
-                f"factor and value should be numbers and step at least 0, but are {self.factor}, {self.value} and "
-                f"{self.step}."
+                f"factor and value should be numbers and step a whole number from 0, but are {self.factor!r}, "
+                f"{self.value!r} and {self.step!r}."
             )
         if self.region is not None:
-            top, left, bottom, right = self.region
-            if not (0 <= top <= bottom and 0 <= left <= right):
+            is_region = _are_places(self.region) and len(self.region) == 4
+            if not (is_region and self.region[0] <= self.region[2] and self.region[1] <= self.region[3]):
                 raise NeurozooError(
                     "region should be [first row, first column, last row, last column], counted from 0, but is "
-                    f"{list(self.region)}."
+                    f"{_shown(self.region)}."
                 )
 
     @classmethod
@@ -111,6 +114,15 @@ class Intervention:
         inside = np.zeros_like(mask)
         inside[top : bottom + 1, left : right + 1, chosen] = True
         return inside
+
+
+def _are_places(value: object) -> bool:
+    """Whether they are whole numbers from 0; what people write may be anything."""
+    return isinstance(value, tuple) and all(type(number) is int and number >= 0 for number in value)
+
+
+def _shown(value: object) -> object:
+    return [*value] if isinstance(value, tuple) else value
 
 
 def check_layer(name: str, known: Sequence[str]) -> None:

@@ -1,7 +1,9 @@
 """Movies of a what-if: an episode as it was, and beside it as it goes on after a change."""
 
+import contextlib
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict, fields
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,11 +13,14 @@ from PIL import Image, ImageDraw
 
 from neurozoo.agents.frozen import FrozenModel, open_frozen
 from neurozoo.environments.game_titles import game_title
+from neurozoo.errors import NeurozooError
+from neurozoo.files import folder_written_whole, read_json, write_json
+from neurozoo.folders import delete, move
 from neurozoo.interventions.change import Change
 from neurozoo.movies.lettering import fitted, write
 from neurozoo.movies.screens import OVER, action_words, draw_packed, fitted_size
 from neurozoo.movies.themes import THEMES, Colour, Theme, ThemeName, colour_table, packed, packed_picture
-from neurozoo.movies.video import video_written_whole
+from neurozoo.movies.video import poster_of, video_written_whole
 from neurozoo.movies.wide_frame import trained_by
 from neurozoo.rollouts.progress import Progress
 from neurozoo.rollouts.rollout_files import RolloutFile, open_rollout
@@ -63,39 +68,46 @@ def film_what_if(
     """Plays a what-if, and films both branches side by side, from some steps before the change.
 
     For `what_if/NAME.mp4`, the outcome is written to `what_if/NAME.json`, and both recordings to the folder
-    `what_if/NAME`. The change is an entry under `what_if` of the configuration, see `Change.from_config`; it may name
-    one of the interventions. A `title` says for people what it means; without one, the change itself stands above the
-    games. All else is as in `play_what_if` and `render_activation_movie`.
+    `what_if/NAME`; an earlier what-if of this name stays whole until then. The change is an entry under `what_if` of
+    the configuration, see `Change.from_config`; it may name one of the interventions. A `title` says for people what it
+    means; without one, the change itself stands above the games. All else is as in `play_what_if` and
+    `render_activation_movie`.
 
     Raises:
-        NeurozooError: As `play_what_if`; or ffmpeg failed, or the disk is full.
+        NeurozooError: As `play_what_if`; or other files of these names would be lost, ffmpeg failed, or the disk is
+            full.
     """
-    output = Path(output)
-    read, folder, outcome = (
-        Change.from_config(change, interventions),
-        output.with_suffix(""),
-        output.with_suffix(".json"),
-    )
-    found = play_what_if(
-        frozen_folder, rollout, folder, read, steps=steps, outcome=outcome, log=log, terminal=terminal
-    )  # fmt: skip
-    frozen = open_frozen(frozen_folder)
-    with open_rollout(folder / FACTUAL, frozen) as one, open_rollout(folder / COUNTERFACTUAL, frozen) as other:
-        first, last = max(0, found.change.step - before), max(one.steps, other.steps)
-        branches = [_shown(frozen, each, first) for each in (one, other)]
-        scene = _Scene(frozen, found, (one, other), title=title, first=first, theme=THEMES[theme])
-        pauses = {found.change.step: round(_PAUSE * fps), last - 1: round(_PAUSE * fps)}
-        with (
-            Progress(f"what-if of {frozen.title}", total=last - first, log=log, terminal=terminal) as progress,
-            video_written_whole(
-                output, width=WIDTH, height=HEIGHT, fps=fps, is_packed=True, poster_at=_POSTER_AT
-            ) as show,
-        ):
-            for step in range(first, last):
-                picture = scene.compose(step, next(branches[0]), next(branches[1]))
-                for _ in range(1 + pauses.get(step, 0)):
-                    show(picture)
-                progress.advance()
+    output, read = Path(output), Change.from_config(change, interventions)
+    folder, outcome, movies = output.with_suffix(""), output.with_suffix(".json"), (output, poster_of(output))
+    remedy = "Give the what-if another name."
+    if outcome.exists() and read_json(outcome, remedy).keys() != {field.name for field in fields(WhatIf)}:
+        raise NeurozooError(f"{outcome} is not of a what-if, and would be lost. {remedy}")
+    parts = [str(Path(name).with_suffix(end)) for name in (FACTUAL, COUNTERFACTUAL) for end in (".npz", ".parquet")]
+    with folder_written_whole(folder, parts=[*parts, *(movie.name for movie in movies)]) as new:
+        found = play_what_if(frozen_folder, rollout, new, read, steps=steps, log=log, terminal=terminal)
+        frozen = open_frozen(frozen_folder)
+        with open_rollout(new / FACTUAL, frozen) as one, open_rollout(new / COUNTERFACTUAL, frozen) as other:
+            first, last = max(0, found.change.step - before), max(one.steps, other.steps)
+            branches = [_shown(frozen, each, first) for each in (one, other)]
+            scene = _Scene(frozen, found, (one, other), title=title, first=first, theme=THEMES[theme])
+            pauses = {found.change.step: round(_PAUSE * fps), last - 1: round(_PAUSE * fps)}
+            with (
+                Progress(f"what-if of {frozen.title}", total=last - first, log=log, terminal=terminal) as progress,
+                video_written_whole(
+                    new / output.name, width=WIDTH, height=HEIGHT, fps=fps, is_packed=True, poster_at=_POSTER_AT
+                ) as show,
+            ):
+                for step in range(first, last):
+                    picture = scene.compose(step, next(branches[0]), next(branches[1]))
+                    for _ in range(1 + pauses.get(step, 0)):
+                        show(picture)
+                    progress.advance()
+        for path in (outcome, *movies):  # nothing of an earlier what-if stays beside the new one
+            delete(path)
+    for movie in movies:
+        with contextlib.suppress(FileNotFoundError):  # the poster
+            move(folder / movie.name, movie)
+    write_json(outcome, asdict(found))
     return found
 
 

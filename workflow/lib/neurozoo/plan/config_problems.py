@@ -38,6 +38,7 @@ from neurozoo.plan.planned_runs import (
 )
 from neurozoo.plan.sweep_problems import combination_problems, pooling_problems, sweep_problems
 from neurozoo.plan.sweeps import count_combinations, members_of
+from neurozoo.plan.what_ifs import successor
 from neurozoo.records.published_log import PUBLISHED_FIELDS
 from neurozoo.validation import explain
 
@@ -102,6 +103,8 @@ def _name_problems(config: Mapping) -> Iterator[str]:
         yield "what_if.grid: this is the name of the grid of all actions. Choose another name."
     for name, entry in config["what_if"].items():
         yield from _complaint(f"what_if.{name}", partial(Change.from_config, entry, config["interventions"]))
+        if entry["agent"] is not None:
+            yield from _complaint(f"what_if.{name}", partial(successor, entry["agent"]))
     yield from _unknown_names("filters.products", config["filters"]["products"], "product", PRODUCTS)
     for name, games in config["figures"]["learning_curves"]["references"]["files"].items():
         for game in games:

@@ -58,6 +58,7 @@ from neurozoo.plan.planned_runs import (
 from neurozoo.plan.run_targets import check_run_targets, runs_of_targets
 from neurozoo.plan.unknown_targets import check_targets
 from neurozoo.plan.warnings import computed_by_keras, missing_packages, played_differently, try_environments
+from neurozoo.plan.what_ifs import check_what_if
 from neurozoo.records.kept_result import keep_result
 from neurozoo.signals import OF_SCHEDULERS, hang_up, leads
 
@@ -255,12 +256,17 @@ class Plan:
     def what_if(self, wildcards: Wildcards) -> dict[str, Any]:
         """Returns a change of an episode, which the configuration has to have; another agent by its folder."""
         change = self._named("what_if", wildcards["name"])
+        if (named := change["intervention"]) is not None:
+            return {**change, "intervention": self._config["interventions"][named]}
         return change if change["agent"] is None else {**change, "agent": self._run_of(change["agent"])}
 
     @_in_a_sentence
     def successor_of(self, wildcards: Wildcards) -> list[str]:
-        """Returns the file of the agent that takes over in a what-if, if there is one."""
-        agent = self._named("what_if", wildcards["name"])["agent"]
+        """Returns the file of the agent that takes over, if there is one, in a what-if that a run has to allow."""
+        entry = self._named("what_if", wildcards["name"])
+        algo, game, model, run = (wildcards[name] for name in ("algo", "game", "model", "run"))
+        check_what_if(self._config, PlannedRun(algo, game, model, int(run)), entry)
+        agent = entry["agent"]
         return [] if agent is None else [f"{self._run_of(agent)}/frozen/model.keras"]
 
     def _run_of(self, name: str) -> str:

@@ -43,6 +43,7 @@ def _unknown(path: str, products: Collection[str], rules: Collection[str]) -> st
     for pattern, how in _BESIDE.items():
         if re.fullmatch(rf".*/runs/[^/]+/[^/]+/[^/]+/[^/]+/{pattern}", path):
             return f"{path} cannot be made by its path. {how}"
+    products = [re.sub(_PATTERN, r"\1}", product) for product in products]  # constraints may have slashes
     names = sorted({os.path.basename(product) for product in products if "{" not in os.path.basename(product)})
     name = nearest(os.path.basename(path), names)
     guess = ""
@@ -50,7 +51,7 @@ def _unknown(path: str, products: Collection[str], rules: Collection[str]) -> st
         places = [product for product in products if os.path.basename(product) == name]
         fixed = [place for place in places if "{" not in place]
         near = f"{Path(path).parent / name}"
-        guess = nearest(path, fixed) or (near if near != path else re.sub(_PATTERN, r"\1}", places[0]))
+        guess = nearest(path, fixed) or (near if near != path else places[0])
     hint = f"; did you mean {guess}?" if guess else "."
     is_elsewhere = "/runs/" in path and path.partition("/runs/")[0] not in _folders(products)
     other = " Another folder of results needs the configuration that names it: --configfile." if is_elsewhere else ""

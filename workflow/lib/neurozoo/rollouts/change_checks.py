@@ -1,36 +1,7 @@
-"""Whether a change fits the agent whose episode it changes."""
+"""Whether another agent can take over in an episode."""
 
 from neurozoo.agents.frozen import FrozenModel
-from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.interventions.change import Change
-
-RAM_BYTES = 128  # of the console
-
-
-def check_change(change: Change, frozen: FrozenModel) -> None:
-    """Refuses a change that this agent's game cannot have.
-
-    Raises:
-        NeurozooError: The game has no such action or no memory, or an address or a value is out of range.
-    """
-    if change.action is not None and frozen.is_continuous:
-        raise NeurozooError(
-            f"{frozen.game} has continuous outputs and no actions by name. Change something else: pixels, intervention "
-            "or agent."
-        )
-    if change.action is not None and change.action not in frozen.actions:
-        raise unknown_name("action", change.action, frozen.actions)
-    if change.ram and frozen.protocol.world != "atari":
-        raise NeurozooError(
-            f"{frozen.game} has no console memory that could be changed. Change something else: action, pixels, "
-            "intervention or agent."
-        )
-    for address, value in change.ram:
-        if not (0 <= address < RAM_BYTES and 0 <= value < 256):
-            raise NeurozooError(
-                f"ram {address}={value}: the console has the addresses 0 to {RAM_BYTES - 1} with values from 0 to 255. "
-                "Choose among them."
-            )
+from neurozoo.errors import NeurozooError
 
 
 def check_successor(frozen: FrozenModel, other: FrozenModel) -> None:

@@ -36,7 +36,7 @@ class Intervening:
         if intervention.with_ in OF_RECORDINGS:
             if recorded is None:
                 raise NeurozooError(f"with: {intervention.with_} needs a recorded rollout. Give that of the run.")
-            values = _activations(frozen, self._layer, recorded)
+            values = _activations(frozen, self._layer, recorded, is_mean=intervention.with_ == "mean")
         self._draw = replacement_of(intervention, tuple(shape), values)
         self._nothing = np.ones(shape, np.float32), np.zeros(shape, np.float32)
         self._model: IntervenedModel | None = None
@@ -61,13 +61,16 @@ class Intervening:
         return observation
 
 
-def _activations(frozen: FrozenModel, layer: str, path: str | os.PathLike) -> np.ndarray:
-    """Returns a layer's activations at all steps of a rollout of the agent itself."""
+def _activations(frozen: FrozenModel, layer: str, path: str | os.PathLike, *, is_mean: bool) -> np.ndarray:
+    """Returns a layer's activations at all steps of a rollout of the agent itself, or the mean of each channel."""
     with open_rollout(path, frozen) as recording:
         recognise(recording, frozen)
         blocks = (block for (block,) in recording.blocks("observations"))
-        if layer == INPUT:
+        if layer != INPUT:
+            network = ReplayedNetwork(frozen, [layer])
+            network.rewind(actions=np.array(recording.actions), scores=recording.scores_before, starts=recording.starts)
+            blocks = (network(block)[0] for block in blocks)
+        if not is_mean:
             return np.concatenate(list(blocks))
-        network = ReplayedNetwork(frozen, [layer])
-        network.rewind(actions=np.array(recording.actions), scores=recording.scores_before, starts=recording.starts)
-        return np.concatenate([network(block)[0] for block in blocks])
+        means = [(block.mean(axis=tuple(range(block.ndim - 1)), dtype=np.float64), len(block)) for block in blocks]
+        return np.average([mean for mean, _ in means], axis=0, weights=[steps for _, steps in means])[None]

@@ -15,7 +15,6 @@ from neurozoo.environments.protocols import Protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.interventions.change import Change
 from neurozoo.interventions.intervention import INPUT, Intervention
-from neurozoo.rollouts.change_checks import check_change
 
 if TYPE_CHECKING:
     import keras
@@ -98,7 +97,7 @@ class Perturbation:
             NeurozooError: A number is out of range, or the agent's world has no actions or no emulator.
         """
         if self.change is not None:
-            check_change(self.change, frozen)
+            self.change.check(frozen.game, frozen.protocol, frozen.actions)
         for name in ("observation", "parameter"):
             value = getattr(self, name)
             if not (value >= 0 and math.isfinite(value)):

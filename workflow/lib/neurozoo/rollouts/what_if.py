@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from neurozoo.agents.frozen import open_frozen
 from neurozoo.errors import NeurozooError
-from neurozoo.files import write_json
 from neurozoo.interventions.change import Change
 from neurozoo.rollouts.rollout import record_episodes
 from neurozoo.rollouts.rollout_files import REMEDY, RolloutFile, open_rollout
@@ -49,7 +48,6 @@ def play_what_if(
     change: Change,
     *,
     steps: int = MOST_STEPS,
-    outcome: str | os.PathLike | None = None,
     log: str | os.PathLike | None = None,
     terminal: str = "bar",
 ) -> WhatIf:
@@ -64,7 +62,6 @@ def play_what_if(
         folder: For `factual.npz` and `counterfactual.npz`, which are recordings of one episode, and their `.parquet`.
         change: What changes; its step counts those of the recording, over all episodes.
         steps: How many are played after the change, at most.
-        outcome: JSON file for what is returned.
         log: See `Progress`.
         terminal: See `Progress`.
 
@@ -91,7 +88,7 @@ def play_what_if(
             branches[name] = Branch(made.scores[0], made.steps, made.is_cut, actions)
     with open_rollout(folder / FACTUAL, frozen) as one, open_rollout(folder / COUNTERFACTUAL, frozen) as other:
         actions_differ = (not np.array_equal(*pair) for pair in zip(one.actions, other.actions, strict=False))
-        found = WhatIf(
+        return WhatIf(
             frozen.title,
             change,
             episode,
@@ -100,9 +97,6 @@ def play_what_if(
             first_other_action=next((step for step, differs in enumerate(actions_differ) if differs), None),
             first_other_screen=_first_difference(one, other, "frames", "score"),
         )
-    if outcome is not None:
-        write_json(outcome, asdict(found))
-    return found
 
 
 def _episode_at(recorded: RolloutFile, step: int) -> tuple[int, int, int]:
@@ -115,13 +109,18 @@ def _episode_at(recorded: RolloutFile, step: int) -> tuple[int, int, int]:
         raise NeurozooError(
             f"{recorded.path} has the steps 0 to {recorded.steps - 1}, but step is {step}. Choose one of them."
         )
+    check_unchanged(recorded)
+    edges = [*recorded.starts, recorded.steps]
+    episode = max(number for number, first in enumerate(recorded.starts) if first <= step)
+    return episode, edges[episode], edges[episode + 1]
+
+
+def check_unchanged(recorded: RolloutFile) -> None:
+    """Refuses a recording that is already one with a change."""
     if recorded.perturbation.change:
         raise NeurozooError(
             f"{recorded.path} already has a change ({recorded.perturbation.change.label}). Take another."
         )
-    edges = [*recorded.starts, recorded.steps]
-    episode = max(number for number, first in enumerate(recorded.starts) if first <= step)
-    return episode, edges[episode], edges[episode + 1]
 
 
 def _check_same(recorded: RolloutFile, played: RolloutFile, first: int, steps: int) -> None:
