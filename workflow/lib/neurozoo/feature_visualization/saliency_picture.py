@@ -132,7 +132,7 @@ def _draw(frozen: FrozenModel, moments: Moments, verdicts: Sequence[Verdict], ou
 
 
 def _note(frozen: FrozenModel, moments: Moments) -> str:
-    lead = "probability" if frozen.action_rule == "sampled" else "value minus the mean of the others (1: its mean)"
+    lead = "probability" if frozen.action_rule == "sampled" else "value minus the mean of the others"
     return (
         "Red: pixels that matter for the action that the network prefers (blue: that speak against it), over the "
         f"newest frame; full colour is the strongest {100 - FULL:g} % of each map. Every method is tested at "
