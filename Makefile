@@ -54,7 +54,7 @@ foundations: $(VENV)/.dev ## make what tests need: the developers' packages, the
 
 # Three at once on two cores: tests of schedulers and kills wait most of their time.
 # With COMMIT, as in .ci/run, one minute of long tests besides: others for each commit.
-test: foundations ## run the tests (a quarter of an hour on two idle cores)
+test: foundations ## run the tests (12 minutes on two idle cores)
 	@$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 20 \
 	  $(if $(COMMIT),--draw-by $(COMMIT) -m "not long or drawn")
 
