@@ -13,6 +13,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -316,6 +317,15 @@ def browser():
         def show_as(self, scheme: str) -> None:
             features = [{"name": "prefers-color-scheme", "value": scheme}]
             self.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+        @contextmanager
+        def in_dark_gallery(self):
+            """Pages then begin with the theme that a reader chose in the gallery. The store itself may lag behind."""
+            script = {"source": "try { localStorage.setItem('neurozoo-theme', 'dark') } catch { /* about:blank */ }"}
+            added = self.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", script)
+            yield
+            self.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
+            self.execute_script("localStorage.removeItem('neurozoo-theme')")
 
     options = webdriver.ChromeOptions()
     options.binary_location = chromium

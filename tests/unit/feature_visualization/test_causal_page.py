@@ -119,12 +119,9 @@ def test_the_page_says_that_chance_explains_everything_or_that_games_are_too_few
 def test_the_theme_of_the_gallery_holds_here(page_of, tmp_path, browser):
     page_of(NONE, ("channel", "conv1 1", effect(-10.0, 1.0)))
     browser.show_as("light")
-    browser.get((tmp_path / "causal.html").as_uri())
-    browser.execute_script("localStorage.setItem('neurozoo-theme', 'dark')")
-    browser.refresh()
-    paper = browser.execute_script(
-        "localStorage.clear(); return getComputedStyle(document.documentElement).backgroundColor"
-    )
+    with browser.in_dark_gallery():
+        browser.get((tmp_path / "causal.html").as_uri())
+        paper = browser.execute_script("return getComputedStyle(document.documentElement).backgroundColor")
     assert paper == "rgb(18, 19, 20)"
 
 

@@ -77,11 +77,10 @@ def test_page_needs_nothing_but_itself(page, browser):
         paper = browser.execute_script("return getComputedStyle(document.documentElement).backgroundColor")
         assert (paper == "rgb(18, 19, 20)") == (scheme == "dark")
     assert browser.execute_script("return document.querySelectorAll('svg').length") == 12
-    browser.execute_script("localStorage.setItem('neurozoo-theme', 'dark')")  # as the gallery does
-    browser.refresh()
-    paper = browser.execute_script(
-        "localStorage.clear(); return getComputedStyle(document.documentElement).backgroundColor"
-    )
+    browser.show_as("light")
+    with browser.in_dark_gallery():
+        browser.refresh()
+        paper = browser.execute_script("return getComputedStyle(document.documentElement).backgroundColor")
     assert paper == "rgb(18, 19, 20)"
 
 

@@ -239,12 +239,11 @@ def test_the_theme_of_the_gallery_holds_here(visit):
     browser = visit()
     paper = "return getComputedStyle(document.documentElement).backgroundColor"
     assert browser.execute_script(paper) == "rgb(245, 244, 240)"
-    browser.execute_script("localStorage.setItem('neurozoo-theme', 'dark')")
-    visit()
-    assert browser.execute_script(paper) == "rgb(18, 19, 20)"
-    click(browser, "#theme")
-    assert browser.execute_script("return localStorage.getItem('neurozoo-theme')") == "light"
-    browser.execute_script("localStorage.removeItem('neurozoo-theme')")
+    with browser.in_dark_gallery():
+        visit()
+        assert browser.execute_script(paper) == "rgb(18, 19, 20)"
+        click(browser, "#theme")
+        assert browser.execute_script("return localStorage.getItem('neurozoo-theme')") == "light"
 
 
 @pytest.mark.parametrize("place", [".", "frozen"])
