@@ -114,7 +114,7 @@ class World(ABC):
         """
 
     def save(self) -> tuple | None:
-        """Returns the state of the running episode, which can be pickled; None in games that cannot."""
+        """Returns the state of the running episode, which can be copied and pickled; None in games that cannot."""
         return None
 
     def restore(self, saved: tuple) -> None:

@@ -1,8 +1,10 @@
 """An episode that a player plays step by step, and to whose moments it can go back."""
 
 import io
-import pickle
+import pickle  # only written, and only to be hashed
 from collections.abc import Mapping
+from copy import deepcopy
+from hashlib import blake2b
 
 from neurozoo.agents.scoring import ScoredEpisode
 from neurozoo.environments import World
@@ -30,24 +32,26 @@ class Episode:
         self.score += self._reward
         return decision
 
-    def save(self) -> bytes | None:
-        """Returns all that decides how the episode goes on, for `restore`; None in games that cannot tell.
+    def save(self) -> tuple | None:
+        """Returns all that decides how the episode goes on, for `restore`; None in games that cannot tell."""
+        world = self._world.save()
+        return None if world is None else deepcopy((world, self._player.save(), self._reward, self.score))
 
-        Episodes with the same bytes go on in the same way.
-        """
-        if (world := self._world.save()) is None:
-            return None
-        pickler = pickle.Pickler(saved := io.BytesIO())
-        pickler.fast = True  # equal arrays give equal bytes, also if two are one object
-        pickler.dump((world, self._player.save(), self._reward, self.score))
-        return saved.getvalue()
-
-    def restore(self, saved: bytes) -> None:
-        """Goes back to the moment at which `save` was called."""
-        world, player, self._reward, self.score = pickle.loads(saved)
+    def restore(self, saved: tuple) -> None:
+        """Goes back to the moment at which `save` was called, as often as wanted."""
+        world, player, self._reward, self.score = deepcopy(saved)
         self._world.restore(world)
         self._player.restore(player)
         self._observation = self._world.observation
+
+    def digest(self) -> bytes:
+        """Returns a hash of what `save` returns; empty in games that cannot tell. Equal ones go on in the same way."""
+        if (world := self._world.save()) is None:
+            return b""
+        pickler = pickle.Pickler(written := io.BytesIO())
+        pickler.fast = True  # equal arrays give equal bytes, also if two are one object
+        pickler.dump((world, self._player.save(), self._reward, self.score))
+        return blake2b(written.getvalue(), digest_size=16).digest()
 
     @property
     def scored(self) -> ScoredEpisode:

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from hashlib import blake2b
 from itertools import pairwise
 
 import numpy as np
@@ -102,7 +101,7 @@ class _Trials:
         self.actions: list[int] = []
         self.margins: list[float] = []
         self._begin()
-        self._states, self._scores = [self._state()], [0.0]  # before each step
+        self._states, self._scores = [self._episode.digest()], [0.0]  # before each step
 
     def play_to(self, limit: int) -> None:
         """Plays the episode without a change up to a step or its end; only before `go_to`."""
@@ -111,7 +110,7 @@ class _Trials:
             second, best = np.sort(decision.outputs)[-2:]
             self.margins.append(float(best - second))
             self.actions.append(int(decision.chosen.argmax()))
-            self._states.append(self._state())
+            self._states.append(self._episode.digest())
             self._scores.append(self._episode.score)
         self._is_cut = not self._world.is_done
 
@@ -140,7 +139,7 @@ class _Trials:
             self._step()
             now = self._world.steps
             is_over = not change.is_at(now) and change.step < now < len(self._states)
-            if is_over and (state := self._state()) and state == self._states[now]:
+            if is_over and (state := self._episode.digest()) and state == self._states[now]:
                 return {**self.as_it_was(limit), "rejoins": now}
         return _outcome(self._episode.score, self._world.steps, is_cut=not self._world.is_done)
 
@@ -153,11 +152,6 @@ class _Trials:
     def _step(self) -> Decision:
         self._progress.advance()
         return self._episode.step()
-
-    def _state(self) -> bytes:
-        """Returns a hash of what decides how the episode goes on; empty in games that cannot tell."""
-        saved = self._episode.save()
-        return b"" if saved is None else blake2b(saved, digest_size=16).digest()
 
 
 def _outcome(score: float, steps: int, *, is_cut: bool) -> dict:
