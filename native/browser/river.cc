@@ -57,13 +57,9 @@ class Scene {
     Plan();
   }
 
-  // Takes the step back that ended the world, if one did.
+  // Not in a world that is over: its last step is taken back first.
   void Edit(int column, int row, int kind) {
-    if (river().is_over()) {
-      Back();
-    } else {
-      Keep();
-    }
+    Keep();
     if (kind < kKinds) {
       river().SetCell(column, row, static_cast<RiverCrossing::Cell>(kind));
     } else {
