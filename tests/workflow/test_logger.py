@@ -139,8 +139,8 @@ def test_silence_is_broken_by_what_goes_on_and_how_long_it_takes(logger, monkeyp
     send(event=LogEvent.JOB_INFO, jobid=1, rule_name="build_native", wildcards={})
     send(event=LogEvent.JOB_INFO, jobid=2, rule_name="rollout", wildcards=wildcards)
     send(event=LogEvent.PROGRESS, done=0, total=3)
-    steps = "compiling the core (0 of about 90 s), recording ga/pong/large/1 (0 of about 15 s)"
-    words = f"0 s, about 1 min 0 s left: {steps}"
+    steps = "compiling the core (0 of about 150 s), recording ga/pong/large/1 (0 of about 15 s)"
+    words = f"0 s, about 1 min 30 s left: {steps}"
     end = time.monotonic() + 60
     while words not in stream.getvalue() and time.monotonic() < end:
         time.sleep(0.05)

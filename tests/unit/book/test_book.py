@@ -308,6 +308,31 @@ def test_runs_of_several_nights_come_together_as_if_they_were_made_in_one(projec
     assert gathered == at_once
 
 
+def test_a_claim_may_keep_the_states_that_continue_its_runs_elsewhere(project):
+    root = project({"keeps_state": True})
+    place = write_run(root, 1, [5], finished=False)
+    files = {"state.json": b"{}", "log.jsonl": (place / "state" / "log.jsonl").read_bytes(), "train.log": b"words"}
+    for name, content in files.items():
+        (place / "state" / name).write_bytes(content)
+    (place / "state" / "journal.jsonl").write_text("what a training is about to do")
+    make_book(["tiny"], project=root, workdir=root)
+    kept = root / "docs" / "results" / "tiny" / "runs"
+    at = kept / "ga" / "pong" / "small" / "1" / "state"
+    assert {path.name: path.read_bytes() for path in at.iterdir()} == files
+    page = (root / "docs/results/tiny.md").read_text()
+    assert "mkdir -p results/tiny && cp -r docs/results/tiny/runs results/tiny/\n" in page
+    # On a machine without the results, the state stays.
+    shutil.rmtree(root / "results")
+    make_book(["tiny"], project=root, workdir=root)
+    assert at.is_dir()
+    # A state with arrays, such as a replay memory, does not belong into a repository.
+    place = write_run(root, 2, [6], finished=False)
+    (place / "state" / "arrays").mkdir()
+    (place / "state" / "arrays" / "weights.npy").touch()
+    with pytest.raises(NeurozooError, match="has arrays, too large for a record"):
+        make_book(["tiny"], project=root, workdir=root)
+
+
 def test_tables_and_figures_are_made_from_the_record_again_for_a_named_claim(project):
     root = project()
     take(root, {1: [1.0, 5.0]})

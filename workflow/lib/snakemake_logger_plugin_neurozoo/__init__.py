@@ -46,7 +46,7 @@ USUAL_WORDS = (
 )
 SILENCE = 10.0  # seconds without a word, at first
 # What the first steps take on one core, in seconds. Others are as long as those of their rule that have ended.
-USUAL = {"build_native": 90, "noise_table": 10, "freeze_imported": 12, "rollout": 15, "activation_movie": 25}
+USUAL = {"build_native": 150, "noise_table": 10, "freeze_imported": 12, "rollout": 15, "activation_movie": 25}
 ACTIVITIES = {  # what steps of these rules do; others have their names
     "build_native": "compiling the core",
     "noise_table": "drawing the noise table",

@@ -76,6 +76,10 @@ class Claim(Section):
     highest: Number | None = Field(default=None, description="The highest possible test score, if scores need it.")
     reaches: Number | None = Field(default=None, description="A test score; the runs that reach it are counted.")
     fields_: list[Text] = Field(default=[], alias="fields", description="Fields of the log shown for every run.")
+    keeps_state: bool = Field(
+        default=False,
+        description="Whether the record keeps its runs' states, some kilobytes each, to continue elsewhere.",
+    )
     movies: list[Text] = Field(default=[], description="Movies that the configuration makes, as paths.")
     deviates: list[Text] = Field(default=[], description="What differs from what was published, a sentence each.")
     earlier: list[Earlier] = Field(default=[], description="Results from before records were kept.")

@@ -11,7 +11,7 @@ from neurozoo.book.caveats import Caveat, caveats_of, is_finished, planned_budge
 from neurozoo.book.claims import FOLDER, Claim, Earlier, read_claims, read_configuration
 from neurozoo.book.elites import elite_table, elites_of_records
 from neurozoo.book.formatting import NOTHING, ResultTable, machine_text, score_text, shortened, variants_of
-from neurozoo.book.record import FIGURE, HOURS_FIGURE, Record, RecordedRun, read_record
+from neurozoo.book.record import FIGURE, HOURS_FIGURE, STATES, Record, RecordedRun, read_record
 from neurozoo.book.result_tables import cost_table, earlier_table, speed_table, tables_of_record
 from neurozoo.environments.game_titles import game_title
 from neurozoo.figures.style import number_range, si_label
@@ -70,6 +70,7 @@ class Entry:
     caveats: list[Caveat]  # in what the record differs from what is planned today
     budgets: Mapping[str, int]  # what is planned today, by run
     labels: Mapping[str, str]  # what the configuration calls runs today, by run
+    results: str  # the folder of its results; empty if nothing is trained
     tables: list[ResultTable]  # its results, the most important first
     earlier: list[tuple[Earlier, ResultTable]]  # earlier results, each with where it comes from
 
@@ -106,7 +107,8 @@ def _entry(name: str, claim: Claim, records: Mapping[str, Record], project: Path
         elif kind == "cost":
             tables.append(cost_table())
     earlier = [(each, earlier_table(each, claim, project)) for each in claim.earlier]
-    return Entry(name, claim, record, caveats, budgets, labels, tables, earlier)
+    results = config["pathvars"]["results"] if config is not None else ""
+    return Entry(name, claim, record, caveats, budgets, labels, results, tables, earlier)
 
 
 def render(project: str | os.PathLike = ".") -> dict[str, str]:
@@ -246,6 +248,10 @@ def page_of(entry: Entry) -> str:
     commands = [f'make setup EXTRAS="{claim.extras}"'] if claim.extras else []
     commands += [claim.again, *([f"python -m neurozoo book {entry.name}"] if claim.configuration else [])]
     parts += ["## Repeat it\n", "\n".join(["```", *commands, "```\n"])]
+    if claim.keeps_state and entry.record is not None:
+        kept = FOLDER / entry.name / STATES
+        commands = [f"mkdir -p {entry.results} && cp -r {kept.as_posix()} {entry.results}/", claim.again]
+        parts += ["Or go on where these runs are, to the same bytes:\n", "\n".join(["```", *commands, "```\n"])]
     if claim.movies:
         parts.append(f"It also makes {', '.join(f'`{movie}`' for movie in claim.movies)}.\n")
     if entry.earlier:

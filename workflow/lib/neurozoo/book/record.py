@@ -12,6 +12,7 @@ from neurozoo.plan.config_sections import Section
 from neurozoo.validation import Number, Whole, explain, json_schema
 
 RECORD, FIGURE, HOURS_FIGURE = "record.json", "figure.png", "figure_hours.png"
+STATES = "runs"  # the folder of what continues runs, laid out as in the results
 REMEDY = "Restore its folder: git checkout. After a merge, take one side whole, and the results of the other again."
 
 

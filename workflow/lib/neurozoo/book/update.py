@@ -13,18 +13,19 @@ from neurozoo.book.caveats import differences_of, planned_budgets
 from neurozoo.book.claim_runs import ClaimRun, digest, find_runs, number
 from neurozoo.book.claims import FOLDER, Claim, read_claims, read_configuration
 from neurozoo.book.pages import write_pages
-from neurozoo.book.record import FIGURE, HOURS_FIGURE, RECORD, Record, RecordedRun, read_record
+from neurozoo.book.record import FIGURE, HOURS_FIGURE, RECORD, STATES, Record, RecordedRun, read_record
 from neurozoo.book.record_files import LostRunsError, make_files
 from neurozoo.book.reports import REPORTS
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.figures.style import number_range
-from neurozoo.files import read_json, sha256_of, write_json, written_whole
-from neurozoo.folders import delete, guard
+from neurozoo.files import copy_file, read_json, sha256_of, write_json, written_whole
+from neurozoo.folders import delete, find, guard
 from neurozoo.plan.named_files import check_workdir
 from neurozoo.plan.planned_runs import imported_runs
 from neurozoo.records.comparability import facts_of
 from neurozoo.records.run_config import read_run_settings
 
+STATE_FILES = ("state.json", "log.jsonl", "train.log")  # of `training.state`
 TABLES = (
     "scores.csv", "scores_at_equal_frames.csv", "scores_at_equal_hours.csv", "comparison.csv", "archives.csv",
     "imported_scores.csv",
@@ -154,6 +155,8 @@ def update_record(
                 f"{name}: the record stays as it is, because it would lose runs: {'; '.join(lost)}. --replace takes "
                 "the results all the same, and keeps the other runs of the record."
             )
+        if claim.keeps_state:
+            _keep_states(runs, folder)
         _replace(folder, made, record)
     kept = [run.recorded.name for run in runs if run.folder is None and not run.is_in_results]
     return RecordUpdate(here, kept, left_out, lost)
@@ -195,6 +198,23 @@ def _imported_runs(config: Mapping, results: Path, made: Path) -> tuple[list[Rec
     if files:
         write_evaluation_table(files, made / "imported_scores.csv", **config["statistics"])
     return found, facts
+
+
+def _keep_states(runs: Sequence[ClaimRun], folder: Path) -> None:
+    """Copies the states of the runs in the results; those of runs that only the record has stay.
+
+    Raises:
+        NeurozooError: A state is missing, or has arrays: it is too large for a record.
+    """
+    for run in runs:
+        if run.folder is None:
+            continue
+        state = run.folder / "state"
+        if find(state, "arrays/*.npy"):
+            raise NeurozooError(f"{state} has arrays, too large for a record. Take keeps_state from the claim.")
+        # The log comes after the state, which says how much of it counts: a training may write meanwhile.
+        for name in STATE_FILES:
+            copy_file(state / name, folder / STATES / run.recorded.name / "state" / name)
 
 
 def _lost_runs(record: Record, before: Record, config: Mapping) -> list[str]:
