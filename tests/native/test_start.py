@@ -1,4 +1,4 @@
-"""A job that plays starts at once: it imports nothing that only other jobs need."""
+"""A job that plays, or learns in the core, starts at once: it imports nothing that only other jobs need."""
 
 import pytest
 
@@ -15,6 +15,10 @@ TRAIN = "train --algo ga --game hard_maze --model simple --run 1 --set frames=20
 TRAIN += " --set selection_threshold=2 --set validation_threshold=1 --set num_test_episodes=1"
 
 
+LEARN = "train --algo dqn --preset demo --game pong --model small --run 1 --set frames=40 --set epoch_steps=10"
+LEARN += " --set learning_starts=0 --set num_test_episodes=1 --set test_cutoff=100"
+
+
 @pytest.fixture(scope="module")
 def play(core, python):
     """Runs a command; returns the memory of its imports in megabytes, and which heavy modules it has imported."""
@@ -26,11 +30,13 @@ def play(core, python):
     return run
 
 
-@pytest.mark.parametrize("command", ["train", "evaluate", "mazes"])
+@pytest.mark.parametrize("command", ["train", "learn", "evaluate", "mazes"])
 def test_a_job_that_plays_imports_little(play, small_noise_table, tmp_path, command):
     noise = ("--noise", small_noise_table)
     if command == "mazes":
         megabytes, heavy = play("mazes wall_follower --mazes 2")
+    elif command == "learn":
+        megabytes, heavy = play(LEARN, "--run-dir", tmp_path)
     else:
         megabytes, heavy = play(TRAIN, "--run-dir", tmp_path, *noise)
     if command == "evaluate":

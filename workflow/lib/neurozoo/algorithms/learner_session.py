@@ -36,6 +36,7 @@ class LearnerSession:
     """
 
     identity: Mapping[str, object] = {}
+    keras_computes_losses = True  # also of networks that the core computes
     _learner: Any
     _core: Path | None = None  # that plays; until the session is entered, or follows
 
@@ -73,9 +74,10 @@ class LearnerSession:
         )
 
     def __enter__(self) -> Self:
-        keep_to_threads(self._context.threads)
         self._core, said = find_core(self._context.core, self._protocol)
         network_core, more = find_network_core(self._context)
+        if network_core is None or self.keras_computes_losses:
+            keep_to_threads(self._context.threads)
         self.announcements += said + more
         try:
             self.announcements += self._open(network_core)

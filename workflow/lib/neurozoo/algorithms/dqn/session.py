@@ -13,6 +13,7 @@ REPLAY = "replay"  # folder in a run's state
 class DqnSession(LearnerSession):
     """Runs a learner. See `LearnerSession`."""
 
+    keras_computes_losses = False
     table = (
         "Iteration", "frames", "score", "score_episodes", "test_score", "test_episodes", "train_last_exploration_rate",
         "train_replay_memory_count", "train_meanq", "train_meancost", "train_weight_updates", "TimestepsSoFar",
