@@ -8,6 +8,8 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import yaml
@@ -30,7 +32,6 @@ EXPERIMENT = {
                 "num_test_episodes": 1,
                 "episode_cutoff_mode": 100,  # steps
                 "test_cutoff": 100,
-                "frames": 50_000,
             },
         }
     },
@@ -58,7 +59,7 @@ class Experiment:
     """
 
     def __init__(
-        self, cluster: Machine, profile: str, folder: Path, *, frames: int = 50_000, noise: Path | None = None
+        self, cluster: Machine, profile: str, folder: Path, *, frames: int = 100_000, noise: Path | None = None
     ) -> None:
         self.cluster, self.profile, self.folder, self.frames = cluster, profile, folder, frames
         copy_project(folder, frames=frames)
@@ -129,6 +130,15 @@ class Experiment:
             "the training is too short for this test"
         )
         return log.stat().st_size
+
+    @contextmanager
+    def holding_training(self) -> Iterator[None]:
+        """Holds the first training where it is, however long it takes what it has to live through."""
+        self.wait_for_training()
+        held = self.cluster.processes(".train.py")
+        self.cluster.kill(*held, by=signal.SIGSTOP)
+        yield
+        self.cluster.kill(*held, by=signal.SIGCONT)
 
     def saved(self, run: int = 1) -> int:
         """Returns how much of a training is in its log; to be asked for between its end and its new start."""

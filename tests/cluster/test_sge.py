@@ -7,7 +7,7 @@ import sys
 import time
 
 import pytest
-from experiment import RUN
+from experiment import CHECKPOINTS, RUN
 from machine import PROJECT, USER, wait_until
 
 # Is warned of its time three times, and has time enough in the fourth slice.
@@ -126,15 +126,15 @@ def test_too_little_memory_ends_with_an_error_and_more_memory_continues(sge, und
 @pytest.mark.long
 def test_jobs_of_a_snakemake_that_was_killed_are_taken_over(sge, grid_engine, undisturbed):
     experiment = sge()
-    experiment.start()
-    experiment.wait_for_training(1)
-    jobs = grid_engine.jobs_of("train")
-    assert len(jobs) == 2
-    experiment.signal(signal.SIGKILL)
-    experiment.wait()
-    experiment.run("--unlock")
-    experiment.run()
-    assert f"Job {jobs[0]} of an earlier Snakemake is still making these files" in experiment.said
+    experiment.start(CHECKPOINTS[0])
+    with experiment.holding_training():
+        (job,) = grid_engine.jobs_of("train")
+        experiment.signal(signal.SIGKILL)
+        experiment.wait()
+        experiment.run("--unlock")
+        experiment.start()
+        experiment.wait_for(f"Job {job} of an earlier Snakemake is still making these files")
+    assert experiment.wait() == 0, experiment.said
     assert sorted(experiment.submitted("train")) == ["1", "2"]
     assert experiment.results == undisturbed(experiment.frames)
 
@@ -295,8 +295,8 @@ def test_ctrl_c_leaves_no_job_behind(sge, grid_engine, undisturbed):
 def test_a_second_snakemake_at_once_is_told_so_and_disturbs_nothing(sge, undisturbed):
     experiment = sge()
     experiment.start()
-    experiment.wait_for_training(1)
-    second = experiment.cluster.run(*experiment.command(), user=USER, cwd=experiment.folder, check=False)
+    with experiment.holding_training():
+        second = experiment.cluster.run(*experiment.command(), user=USER, cwd=experiment.folder, check=False)
     assert second.returncode != 0
     assert "Error: Directory cannot be locked" in second.stdout
     assert experiment.wait() == 0, experiment.said

@@ -217,8 +217,8 @@ def test_ctrl_c_leaves_no_job_behind(slurm, undisturbed):
 def test_a_second_snakemake_at_once_is_told_so_and_disturbs_nothing(slurm, undisturbed):
     experiment = slurm()
     experiment.start()
-    experiment.wait_for_training(1)
-    second = experiment.cluster.run(*experiment.command(), user=USER, cwd=experiment.folder, check=False)
+    with experiment.holding_training():
+        second = experiment.cluster.run(*experiment.command(), user=USER, cwd=experiment.folder, check=False)
     assert second.returncode != 0
     assert "Error: Directory cannot be locked" in second.stdout
     assert experiment.wait() == 0, experiment.said
