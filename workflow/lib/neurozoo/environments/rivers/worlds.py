@@ -43,7 +43,7 @@ def decode(solutions: np.ndarray) -> np.ndarray:
 
 
 def repaired(worlds: np.ndarray) -> np.ndarray:
-    """Returns worlds with one start left of the river, one resource behind its bank, and enough stones.
+    """Returns worlds with one start left of the river, one resource in or behind it, and enough stones.
 
     Of several starts the leftmost counts, of several resources the rightmost; others become grass. A world that has
     none gets them where the game has them. If the agent can reach fewer stones than a bridge needs, the reachable grass
@@ -52,7 +52,7 @@ def repaired(worlds: np.ndarray) -> np.ndarray:
     worlds = _with_one(worlds, START, first=True, default=_DEFAULT_START)
     worlds = _with_one(worlds, RESOURCE, first=False, default=_DEFAULT_RESOURCE)
     lengths = bridge_lengths(worlds, START)
-    needed = np.where(worlds == RESOURCE, lengths, 0).max(axis=(1, 2)).astype(int)
+    needed = lengths[worlds == RESOURCE].astype(int)
     is_near = lengths == 0
     missing = np.where(needed < NEVER, needed, 0) - (is_near & (worlds == STONE)).sum(axis=(1, 2))
     grass = _by_columns(is_near & (worlds == EMPTY))[:, ::-1]
