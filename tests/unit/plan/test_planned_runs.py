@@ -244,6 +244,7 @@ def test_two_learners_of_one_algorithm_can_be_told_apart():
         ("dsage", "mario", "full", {"agent": "a_star", "evaluations": 300}),  # mario_demo
         ("cma_me", "mario", "plain", {"agent": "a_star", "evaluations": 300}),
         ("dsage", "maze", "full", {"agent": "wall_follower", "evaluations": 600}),
+        ("dsage", "river_crossing", "full", {"agent": "shunting", "num_episodes": 1}),  # river_crossing_demo
         ("dqn", "river_crossing", "small", {"protocol": "river_fixed"}),
         ("dqn", "gym.PlatformerPixels-v0", "nature", {"protocol": "gymnasium", "dueling": True}),
         ("dqn", "pong", "linear", {"protocol": "machado2018", "dueling": False}),

@@ -6,16 +6,17 @@ from pathlib import Path
 
 from neurozoo.algorithms.quality_diversity.generator_settings import GENERATOR_PRESETS
 from neurozoo.cli import arguments as args
+from neurozoo.errors import NeurozooError
 
 
 def add_commands(commands: args.Commands) -> None:
     """Adds `level`, `train-generator`, `mazes` and `robustness`."""
-    summary = "let the agent play a level of the platform game, and export it"
+    summary = "let the agent play a level of the platform game or a world of an archive, and export it"
     command = args.add_command(commands, "level", _level, summary)
     option = command.add_argument
-    option("source", type=Path, help="text file of a level, or folder of a run of the game mario")
+    option("source", type=Path, help="text file of a level, or folder of a run of the game mario or river_crossing")
     option("--cell", type=args.natural, help="cell of the run's archive (default: its best elite)")
-    option("--text", type=Path, help="text file to write")
+    option("--text", type=Path, help="text file to write, of a platform level")
     option("--picture", type=Path, help=".png to write: the level and the agent's way")
     option("--movie", type=Path, help=".mp4 to write")
     args.add(command, "core", "json")
@@ -59,8 +60,11 @@ def _level(options):
     from neurozoo.environments.platformer.domain import A_STAR
     from neurozoo.environments.platformer.tiles import write_level
     from neurozoo.movies.level_movie import agent_of, describe_run, draw_run, film_level, level_of
+    from neurozoo.movies.river_level_movie import is_river_run
 
     args.check_outputs((options.text, ".txt"), (options.picture, ".png"), (options.movie, ".mp4"))
+    if is_river_run(options.source):
+        return _river_level(options)
     level, (agent, is_there) = level_of(options.source, cell=options.cell), agent_of(options.source)
     if not is_there:
         print(f"The run's agent {agent} is missing or has changed, so {A_STAR} plays.", file=sys.stderr)
@@ -74,6 +78,29 @@ def _level(options):
     counts = f"{made['ticks']} ticks, {_counted(made['jumps'], 'jump')} and {_counted(made['kills'], 'kill')}"
     text = f"The agent {choices['agent']} {outcome} after {counts}; {made['completion']:.0%} of the way."
     args.print_result(options, made, text)
+
+
+def _river_level(options):
+    from neurozoo.environments.level_domains import get_level_domain
+    from neurozoo.movies.river_level_movie import GAME, describe_walk, draw_walk, film_walk, world_of
+    from neurozoo.records.stored_archive import agent_of_run
+
+    if options.text:
+        raise NeurozooError("Text files hold platform levels, and this is a run of river_crossing. Leave --text out.")
+    domain = get_level_domain(GAME)
+    world, (agent, is_there) = world_of(options.source, cell=options.cell), agent_of_run(options.source, domain)
+    if not is_there:
+        print(f"The run's agent {agent} is missing or has changed, so {domain.agents[0]} plays.", file=sys.stderr)
+        agent = domain.agents[0]
+    if options.picture:
+        draw_walk(world, options.picture, agent=agent)
+    if options.movie:
+        film_walk(world, options.movie, agent=agent)
+    made = describe_walk(world, agent=agent)
+    outcome = "reaches the resource" if made["solved"] else "dies" if made["died"] else "runs out of time"
+    plan = f"a planner needs {made['planned_steps']} steps" if made["planned_steps"] else "a planner has no plan"
+    counts = f"{_counted(made['steps'], 'step')} and {_counted(made['stones_placed'], 'stone')}"
+    args.print_result(options, made, f"The agent {agent} {outcome} after {counts}; {plan}.")
 
 
 def _counted(count: float, what: str) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 from neurozoo.errors import NeurozooError
 from neurozoo.files import parse_json
 from neurozoo.networks.catalogue import get_network
+from neurozoo.networks.chains import Layout
 from neurozoo.networks.numpy_networks import dense_network
 
 _LONGEST = 80  # characters of a value in messages
@@ -49,12 +50,17 @@ def dense_outputs(agent: TrainedWeights, observation_shape: tuple[int, int, int]
         NeurozooError: The network is unknown, has other layers than dense ones, or scales observations by their
             statistics; or the weights are others, or not finite.
     """
-    layout, theta = get_network(agent.model).layout(agent.num_actions, observation_shape), agent.theta
+    layout = get_network(agent.model).layout(agent.num_actions, observation_shape)
     if layout.needs_statistics or any(layer.kind != "dense" for layer in layout.network.layers):
         raise NeurozooError(f"It should be of a network of dense layers, but is of {agent.model!r}.")
+    return dense_network(layout, checked_weights(agent.theta, layout))
+
+
+def checked_weights(theta: np.ndarray, layout: Layout) -> np.ndarray:
+    """Returns `theta` if it has the weights of a network, or raises `NeurozooError`."""
     if theta.shape != (layout.parameter_count,) or theta.dtype != np.float32 or not np.isfinite(theta).all():
         raise NeurozooError(
             f"The weights of {layout.network.name!r} with {layout.num_actions} actions should be "
             f"{layout.parameter_count:,} finite numbers of float32, but are {theta.dtype} of shape {theta.shape}."
         )
-    return dense_network(layout, theta)
+    return theta

@@ -9,6 +9,7 @@ from neurozoo.environments.mazes.domain import MazeDomain
 from neurozoo.environments.platformer.domain import PlatformerDomain
 from neurozoo.environments.platformer.generator import Generator
 from neurozoo.environments.platformer.grammar import decode as decode_by_grammar
+from neurozoo.environments.rivers.domain import RiverDomain
 from neurozoo.errors import NeurozooError, unknown_name
 
 __all__ = ["Evaluations", "LevelDomain", "Measure", "Play"]
@@ -21,7 +22,11 @@ def _mario(decoder: str) -> LevelDomain:
     return PlatformerDomain("mario", decode_by_grammar if decoder == GRAMMAR else Generator.read(decoder).decode)
 
 
-LEVEL_DOMAINS: Mapping[str, Callable[[str], LevelDomain]] = {"maze": lambda decoder: MazeDomain(), "mario": _mario}
+LEVEL_DOMAINS: Mapping[str, Callable[[str], LevelDomain]] = {
+    "maze": lambda decoder: MazeDomain(),
+    "mario": _mario,
+    "river_crossing": lambda decoder: RiverDomain(),
+}
 
 
 def get_level_domain(name: str, *, decoder: str = GRAMMAR) -> LevelDomain:

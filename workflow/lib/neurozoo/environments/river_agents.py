@@ -73,18 +73,19 @@ def shunting_landscape(desires: np.ndarray) -> np.ndarray:
     """Computes the activity landscape: every step uphill leads towards desired cells and around feared ones.
 
     Args:
-        desires: 1 desired, 0 neutral, -1 feared, shape (columns, rows).
+        desires: 1 desired, 0 neutral, -1 feared, shape (..., columns, rows).
 
     Returns:
-        Activities, float64, (columns, rows), after 50 cycles of x <- min(desire + 1/8 of the sum of the eight
+        Activities, float64, (..., columns, rows), after 50 cycles of x <- min(desire + 1/8 of the sum of the eight
         neighbours' positive activities, 15). Feared cells stay at -1.
     """
-    activity = np.zeros((desires.shape[0] + 2, desires.shape[1] + 2))
-    inside = activity[1:-1, 1:-1]
+    *several, width, height = desires.shape
+    activity = np.zeros((*several, width + 2, height + 2))
+    inside = activity[..., 1:-1, 1:-1]
     for _ in range(CYCLES):
         positive = np.maximum(activity, 0)
-        columns = positive[:-2] + positive[1:-1] + positive[2:]
-        around = columns[:, :-2] + columns[:, 1:-1] + columns[:, 2:] - positive[1:-1, 1:-1]
+        columns = positive[..., :-2, :] + positive[..., 1:-1, :] + positive[..., 2:, :]
+        around = columns[..., :-2] + columns[..., 1:-1] + columns[..., 2:] - positive[..., 1:-1, 1:-1]
         inside[...] = np.where(desires < 0, -1, np.minimum(desires + around / 8, LARGEST_ACTIVITY))
     return inside
 

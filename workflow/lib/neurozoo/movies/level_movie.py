@@ -36,11 +36,16 @@ def level_of(source: str | os.PathLike, *, cell: int | None = None) -> np.ndarra
         if cell is not None:
             raise NeurozooError(f"{source} is no folder of a run, so it has no cell {cell}. Leave --cell out.")
         return read_level(source)
-    path = source / "archive.npz"
+    return checked_levels(archived_level(source, cell=cell)[None], source=str(source / "archive.npz"))[0]
+
+
+def archived_level(run_dir: str | os.PathLike, *, cell: int | None = None) -> np.ndarray:
+    """Reads a level from the archive of a run, as it is there; see `level_of` for the cell and errors."""
+    path = Path(run_dir) / "archive.npz"
     arrays = read_archive(path)
     levels, cells = arrays.get("metadata_level"), arrays.get("metadata_cell", np.zeros(0))
     if levels is None or not len(levels):
-        raise NeurozooError(f"{path} holds no platform levels. Name a run of the game mario.")
+        raise NeurozooError(f"{path} holds no levels. Name a run of the game mario or river_crossing.")
     if cell is None:
         place = int(np.argmax(arrays["objectives"]))
     elif (cells == cell).any():
@@ -48,7 +53,7 @@ def level_of(source: str | os.PathLike, *, cell: int | None = None) -> np.ndarra
     else:
         nearest = f" The nearest one with a level is {cells[np.argmin(np.abs(cells - cell))]}." if len(cells) else ""
         raise NeurozooError(f"Cell {cell} of {path} is empty.{nearest} The archive's page shows all.")
-    return checked_levels(levels[place : place + 1], source=str(path))[0]
+    return levels[place]
 
 
 def agent_of(source: str | os.PathLike) -> tuple[str, bool]:

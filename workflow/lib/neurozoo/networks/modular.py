@@ -33,22 +33,23 @@ def landscape_cycles(desires: np.ndarray, kernel: np.ndarray | None, *, cycles: 
     """Spreads desires over the map, so that every step uphill leads towards desired cells.
 
     Args:
-        desires: float32, (height, width).
+        desires: float32, (..., height, width).
         kernel: float32, (3, 3); None for the shunting model, where 1/8 of each neighbour counts and cells with a desire
             of -1 stay there.
         cycles: Their number.
 
     Returns:
-        The heights after each cycle h <- min(desires + kernel * max(h, 0), 15) from h = 0: float32, (height, width).
+        The heights after each cycle h <- min(desires + kernel * max(h, 0), 15) from h = 0: float32, the same shape.
     """
-    height, width = desires.shape
+    *several, height, width = desires.shape
+    padding = [*([(0, 0)] * len(several)), (1, 1), (1, 1)]
     found = [desires]  # what the first cycle makes of heights of 0
     for _ in range(cycles - 1):
-        positive = np.pad(np.maximum(found[-1], np.float32(0)), 1)
+        positive = np.pad(np.maximum(found[-1], np.float32(0)), padding)
         heights = None
         for row, weights in enumerate(RING if kernel is None else kernel):
             for column, weight in enumerate(weights):
-                product = positive[row : row + height, column : column + width] * weight
+                product = positive[..., row : row + height, column : column + width] * weight
                 heights = product if heights is None else heights + product
         heights = np.minimum(heights + desires, HIGHEST)
         found.append(np.where(desires == -1, np.float32(-1), heights) if kernel is None else heights)
