@@ -1,6 +1,9 @@
 """Writes the reports of a run for TensorBoard as well, for people who watch many runs live."""
 
 import contextlib
+import os
+import socket
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -14,7 +17,7 @@ class EventWriter:
     """Writes the numbers of each report as scalars, by their names in the log, over the progress of the run.
 
     Earlier event files in the folder stay; without a folder, nothing is written. TensorBoard itself is not needed for
-    this. Look at all runs with `tensorboard --logdir results/runs`.
+    this. Scalars have their first form, `simple_value`, because importers of other systems read no other.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -27,23 +30,22 @@ class EventWriter:
             descriptor = self._stack.enter_context(opened_folder(folder, make=True))
         except OSError as error:
             raise explained(error, folder) from error
-        self._writer = tf.summary.create_file_writer(str(reached(descriptor)))
-        # What TensorBoard's own `scalar` writes; the package that has it is not installed here.
-        self._kind = tf.compat.v1.SummaryMetadata(
-            plugin_data=tf.compat.v1.SummaryMetadata.PluginData(plugin_name="scalars"),
-            data_class="DATA_CLASS_SCALAR",
-        )
+        name = f"events.out.tfevents.{time.time_ns()}.{socket.gethostname()}.{os.getpid()}"
+        self._writer = tf.io.TFRecordWriter(str(reached(descriptor, name)))
+        self._write(file_version="brain.Event:2")
 
     def report(self, record: Mapping[str, object], *, progress: int) -> None:
         """Writes the values of a report that are numbers."""
         if self._writer is None:
             return
+        numbers = {k: v for k, v in record.items() if isinstance(v, int | float) and not isinstance(v, bool)}
+        values = [{"tag": name, "simple_value": value} for name, value in numbers.items()]
+        self._write(step=progress, summary={"value": values})
+
+    def _write(self, **event: object) -> None:
         import tensorflow as tf
 
-        with self._writer.as_default(step=progress):
-            for name, value in record.items():
-                if isinstance(value, int | float) and not isinstance(value, bool):
-                    tf.summary.write(name, tf.constant(float(value), tf.float32), metadata=self._kind)
+        self._writer.write(tf.compat.v1.Event(wall_time=time.time(), **event).SerializeToString())
         self._writer.flush()
 
     def __enter__(self) -> Self:
