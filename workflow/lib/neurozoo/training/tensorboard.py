@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from neurozoo.errors import explained
 from neurozoo.folders import opened_folder, reached
@@ -21,7 +21,8 @@ class EventWriter:
     """
 
     def __init__(self, folder: Path | None) -> None:
-        self._writer, self._stack = None, contextlib.ExitStack()
+        self._writer: Any = None
+        self._stack = contextlib.ExitStack()
         if folder is None:
             return
         import tensorflow as tf
