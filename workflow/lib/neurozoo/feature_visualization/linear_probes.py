@@ -116,6 +116,37 @@ def errors_of(kernel: np.ndarray, targets: np.ndarray, folds: Folds) -> tuple[np
     return errors.T @ of_group, spreads.T @ of_group, np.median(chosen, axis=0)
 
 
+def left_after_erasing(
+    states: np.ndarray, targets: np.ndarray, penalties: np.ndarray, folds: Folds
+) -> tuple[np.ndarray, np.ndarray]:
+    """Tests erasures on states that they never saw: with new probes, before and after.
+
+    Two folds decide what is erased, and new probes are trained and tested on the other three. An erasure from all
+    states leaves less.
+
+    Returns:
+        R2 of the new probes before and after, both (variables,).
+    """
+    tested = np.flatnonzero(folds.fold >= 2)
+    groups = np.unique(folds.groups[tested], return_inverse=True)[1]
+    own = Folds(folds.steps[tested], groups, groups % FOLDS)
+    places, flat = folds.training([2, 3, 4]), states.reshape(len(states), -1)
+    erasures = Erasures(flat[places], targets[places], penalties, directions=0)
+    before = r2_of(*errors_of(kernel_of(flat[tested]), targets[tested], own)[:2])
+    after = np.zeros_like(before)
+    for variable in range(len(before)):
+        mean, read, write = erasures.of(variable)
+        erased = flat[tested] - np.outer((flat[tested] - mean) @ read, write)
+        of_one = errors_of(kernel_of(erased), targets[tested, variable, None], own)
+        after[variable] = r2_of(*of_one[:2])[0]
+    return before, after
+
+
+def r2_of(errors: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    """Returns the share of the variance that is explained, over all groups; see `errors_of`."""
+    return 1 - errors.sum(axis=-1) / np.maximum(spread.sum(axis=-1), 1e-12)
+
+
 def kernel_of(states: np.ndarray) -> np.ndarray:
     """Returns the inner products of centred activations, (states, ...)."""
     flat = states.reshape(len(states), -1)

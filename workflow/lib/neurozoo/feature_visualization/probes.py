@@ -15,7 +15,14 @@ import numpy as np
 from neurozoo.agents.frozen import FrozenModel, open_frozen, use_one_thread
 from neurozoo.environments.games import ram_variables
 from neurozoo.errors import NeurozooError
-from neurozoo.feature_visualization.linear_probes import Erasures, Folds, errors_of, kernel_of
+from neurozoo.feature_visualization.linear_probes import (
+    Erasures,
+    Folds,
+    errors_of,
+    kernel_of,
+    left_after_erasing,
+    r2_of,
+)
 from neurozoo.feature_visualization.recordings import open_recording
 from neurozoo.files.csv import write_csv_rows
 from neurozoo.interventions.activations import ErasedModel, Erasure
@@ -34,9 +41,9 @@ STATES = 1_000  # of the recording, evenly spread; time grows with their cube
 OF_ACTIONS = 512  # of these, on which actions are compared
 COLUMNS = (
     "variable", "byte", "layer", "r2", "r2_low", "r2_high", "shuffled_labels", "shuffled_weights", "gain", "gain_low",
-    "gain_high", "actions", "actions_low", "actions_high", "actions_random", "actions_excess", "actions_excess_low",
-    "actions_excess_high", "score", "score_low", "score_high", "score_random", "score_excess", "score_excess_low",
-    "score_excess_high", "score_whole", "starts", "states", "groups",
+    "gain_high", "before", "after", "actions", "actions_low", "actions_high", "actions_random", "actions_excess",
+    "actions_excess_low", "actions_excess_high", "score", "score_low", "score_high", "score_random", "score_excess",
+    "score_excess_low", "score_excess_high", "score_whole", "starts", "states", "groups",
 )  # fmt: skip
 
 Row = dict[str, Any]
@@ -107,9 +114,11 @@ def measure_probes(
                 continue
             count = max(starts, folds.count)
             erasures = Erasures(layers[layer], targets[:, found], penalties[layer][found], directions=count)
+            left = left_after_erasing(layers[layer], targets[:, found], penalties[layer][found], folds)
             actions = None if frozen.state_shapes else _Actions(frozen, layer, inputs, folds)
             for number, place in enumerate(found):
                 row, own = rows[layer][place], erasures.of(number)
+                row |= {"before": left[0][number], "after": left[1][number]}
                 controls = [erasures.random(direction, own) for direction in range(count)]
                 if actions:
                     row |= _compared("actions", *actions.changed(own, controls), intervals)
@@ -170,10 +179,10 @@ def _decode(
     count = targets.shape[1]
     own, spread = both[:count], spreads[:count]
     numbers = intervals("r2", np.stack([spread - own, spread]), _share)
-    numbers["shuffled_labels"] = 1 - _share([np.stack([both[count:], spreads[count:]])])
+    numbers["shuffled_labels"] = r2_of(both[count:], spreads[count:])
     if shuffled is not None:
         errors, _, _ = errors_of(shuffled, targets, folds)
-        numbers["shuffled_weights"] = 1 - _share([np.stack([errors, spread])])
+        numbers["shuffled_weights"] = r2_of(errors, spread)
         numbers |= intervals("gain", np.stack([errors - own, spread]), _share)
     return numbers, penalties[:count]
 

@@ -17,10 +17,11 @@ _DECODED, _CONTROL = "Decoded: R² of a linear probe", "Control: weights shuffle
 _ACTIONS, _SCORE = "Erased: actions that change", "Erased: score"
 _CAPTION = (
     "R²: 1 is perfect, 0 no better than the mean; on episodes or blocks of time that the probe never saw. observation: "
-    "the raw pixels. Erased: the variable is removed from one layer, so that no linear probe finds it there; in "
-    "brackets a random direction that changes the activations by as much. The score is that of games without the "
-    "variable in the layer that tells most of it, less that of the whole agent. * the 95 % interval of the difference "
-    "to the control excludes 0. – not measured: nothing was decoded (or the network has a memory)."
+    "the raw pixels. Erased: what linear probes find is removed from one layer; in brackets a random direction that "
+    "changes activations by as much. The score is that of games without the variable in the layer that tells most of "
+    "it, less that of the whole agent. * the interval of the difference to the control excludes 0. ? the variable was "
+    "not gone: on other states, a new probe finds more than half of it. – not measured: nothing was decoded (or the "
+    "network has a memory)."
 )
 _LETTERS = 165  # of a line of the caption
 _BLUES, _ORANGES = (
@@ -44,7 +45,7 @@ def draw_probes(probes: str | os.PathLike, outputs: Sequence[str | os.PathLike],
         facts = f"{table['states'].iloc[0]:,} states in {table['groups'].iloc[0]} episodes or blocks of time; {games}"
     except (OSError, KeyError, IndexError, TypeError, ValueError) as error:
         raise NeurozooError(f"{probes} is no table of probes ({type(error).__name__}: {error}). {REMEDY}") from error
-    title, caption = f"What the layers of {agent} know, and what it uses", style.wrapped(_CAPTION, _LETTERS)
+    title, caption = f"What the layers of {agent} tell, and what it uses", style.wrapped(_CAPTION, _LETTERS)
     height = 0.27 * cells["variable"].nunique() + 1.1
     height += style.words_height(title=title, subtitle=facts, caption=caption)
     figure = (
@@ -69,15 +70,15 @@ def _cells(table: pd.DataFrame) -> pd.DataFrame:
     for _, row in table.iterrows():
         place, is_hidden = (row["variable"], row["layer"]), row["layer"] not in (layers[0], layers[-1])
         star = "*" if row["gain_low"] > 0 or row["gain_high"] < 0 else ""
-        rows.append((_DECODED, *place, f"{row['r2']:.2f}{star}", row["r2"], _BLUES))
+        rows.append((_DECODED, *place, f"{_two(row['r2'])}{star}", row["r2"], _BLUES))
         if row["layer"] != layers[0]:
-            rows.append((_CONTROL, *place, f"{row['shuffled_weights']:.2f}", row["shuffled_weights"], _BLUES))
+            rows.append((_CONTROL, *place, _two(row["shuffled_weights"]), row["shuffled_weights"], _BLUES))
         if is_hidden:
             actions, random = 100 * row["actions"], 100 * row["actions_random"]
-            label = f"{actions:.0f} % ({random:.0f}){_star(row, 'actions')}"
+            label = f"{actions:.0f} % ({random:.0f}){_marks(row, 'actions')}"
             rows.append((_ACTIONS, *place, label, row["actions"], _ORANGES))
         if np.isfinite(row["score"]):
-            label = f"{_signed(row['score'])} ({_signed(row['score_random'])}){_star(row, 'score')}"
+            label = f"{_signed(row['score'])} ({_signed(row['score_random'])}){_marks(row, 'score')}"
             rows.append((_SCORE, row["variable"], "score", label, abs(row["score"]) / largest, _ORANGES))
     cells = pd.DataFrame(rows, columns=["panel", "variable", "layer", "label", "share", "map"])
     cells["label"] = cells["label"].where(cells["share"].notna(), "–")
@@ -90,8 +91,13 @@ def _cells(table: pd.DataFrame) -> pd.DataFrame:
     return cells
 
 
-def _star(row: pd.Series, name: str) -> str:
-    return "*" if row[f"{name}_excess_low"] > 0 or row[f"{name}_excess_high"] < 0 else ""
+def _marks(row: pd.Series, name: str) -> str:
+    is_other = row[f"{name}_excess_low"] > 0 or row[f"{name}_excess_high"] < 0
+    return "*" * is_other + "?" * (row["after"] > row["before"] / 2)
+
+
+def _two(number: float) -> str:
+    return f"{number:.2f}".replace("-", "−")
 
 
 def _signed(number: float) -> str:
