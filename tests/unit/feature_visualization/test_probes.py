@@ -19,7 +19,7 @@ def test_without_a_variable_exactly_the_actions_that_it_decides_change():
     entry = keras.Input((2,))
     hidden = keras.layers.Dense(2, name="fc")(entry)
     out = keras.layers.Dense(3, name="out")(hidden)
-    model = keras.Model(entry, [out])
+    model = keras.Model([entry], [out])
     model.get_layer("fc").set_weights([np.eye(2), np.zeros(2)])
     model.get_layer("out").set_weights([np.array([(0, 1, 0), (0, 0, 10)]), np.array([0, -0.5, 0])])
     layers = [SimpleNamespace(name=name, keras_layer=name) for name in ("fc", "out")]

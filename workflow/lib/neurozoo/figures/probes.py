@@ -14,20 +14,21 @@ from neurozoo.text import number_label
 
 REMEDY = "Make it again: the rule probes."
 _DECODED, _CONTROL = "Decoded: R² of a linear probe", "Control: weights shuffled"
-_ACTIONS, _SCORE = "Erased: actions that change", "Erased: score"
+_ACTIONS, _SCORE = "Erased: actions that change", "Score"
 _CAPTION = (
     "R²: 1 is perfect, 0 no better than the mean; on episodes or blocks of time that the probe never saw. observation: "
     "the raw pixels. Erased: what linear probes find is removed from one layer; in brackets a random direction that "
     "changes activations by as much. The score is that of games without the variable in the layer that tells most of "
-    "it, less that of the whole agent. * the interval of the difference to the control excludes 0. ? the variable was "
-    "not gone: on other states, a new probe finds more than half of it. – not measured: nothing was decoded (or the "
-    "network has a memory)."
+    "it, less that of the whole agent. * the interval of the difference to the control excludes 0. ? not shown to be "
+    "gone: on other states, a new probe finds more than half of it, or found nothing before. – not measured: nothing "
+    "was decoded (or the network has a memory)."
 )
 _LETTERS = 165  # of a line of the caption
 _BLUES, _ORANGES = (
     LinearSegmentedColormap.from_list(name, ["#F7F7F7", colour])
     for name, colour in (("blues", "#0072B2"), ("oranges", "#D55E00"))
 )
+_FOUND = 0.1  # R² from which a new probe has found something
 _DARK = 0.65  # from which a cell is too dark for black letters
 
 
@@ -41,8 +42,9 @@ def draw_probes(probes: str | os.PathLike, outputs: Sequence[str | os.PathLike],
     try:
         table = pd.read_csv(probes)
         cells = _cells(table)
-        games = f"{table['starts'].max():.0f} games" if table["starts"].notna().any() else "no games"
-        facts = f"{table['states'].iloc[0]:,} states in {table['groups'].iloc[0]} episodes or blocks of time; {games}"
+        facts = f"{table['states'].iloc[0]:,} states in {table['groups'].iloc[0]} episodes or blocks of time"
+        if (starts := table["starts"].max()) > 0:
+            facts += f"; {starts:.0f} games without each variable"
     except (OSError, KeyError, IndexError, TypeError, ValueError) as error:
         raise NeurozooError(f"{probes} is no table of probes ({type(error).__name__}: {error}). {REMEDY}") from error
     title, caption = f"What the layers of {agent} tell, and what it uses", style.wrapped(_CAPTION, _LETTERS)
@@ -93,7 +95,8 @@ def _cells(table: pd.DataFrame) -> pd.DataFrame:
 
 def _marks(row: pd.Series, name: str) -> str:
     is_other = row[f"{name}_excess_low"] > 0 or row[f"{name}_excess_high"] < 0
-    return "*" * is_other + "?" * (row["after"] > row["before"] / 2)
+    is_gone = row["before"] > _FOUND and row["after"] < row["before"] / 2
+    return "*" * is_other + "?" * (not is_gone)
 
 
 def _two(number: float) -> str:
@@ -101,4 +104,4 @@ def _two(number: float) -> str:
 
 
 def _signed(number: float) -> str:
-    return f"{'+' if number > 0 else '−' if number < 0 else ''}{number_label(abs(number))}"
+    return f"{'+' if number > 0 else '−' if number < 0 else ''}{number_label(round(abs(number), 2))}"
