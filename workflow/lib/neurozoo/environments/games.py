@@ -84,6 +84,18 @@ GAME_LISTS: dict[str, Callable[[], tuple[str, ...]]] = {
 }
 
 
+def check_ram_variables(game: str) -> dict[str, int]:
+    """Returns `ram_variables`.
+
+    Raises:
+        NeurozooError: None are known.
+    """
+    if not (known := ram_variables(game)):
+        games = ", ".join(name for name in game_names() if ram_variables(name))
+        raise NeurozooError(f"No variables of {game} are known that probes could look for. Known games: {games}.")
+    return known
+
+
 def expand_games(games: Iterable[str]) -> list[str]:
     """Replaces the names of lists by their games, each of which stands once.
 

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from neurozoo.agents.frozen import FrozenModel, open_frozen, use_one_thread
-from neurozoo.environments.games import ram_variables
-from neurozoo.errors import NeurozooError
+from neurozoo.environments.games import check_ram_variables
 from neurozoo.feature_visualization.linear_probes import (
     Erasures,
     Folds,
@@ -132,11 +131,7 @@ def measure_probes(
 
 def _variables(frozen: FrozenModel, recording: RolloutFile, places: np.ndarray) -> tuple[dict[str, int], np.ndarray]:
     """Returns the known variables of a game that are not always the same, and their values, (places, variables)."""
-    if not (known := ram_variables(frozen.game)):
-        raise NeurozooError(
-            f"No variables of {frozen.game} are known, so there is nothing to decode. The games with known ones are in "
-            "data/ram_variables.csv of the library."
-        )
+    known = check_ram_variables(frozen.game)
     ram = np.stack([row for _, row in recording.rows_at("ram", places)]).astype(float)
     known = {name: byte for name, byte in known.items() if np.ptp(ram[:, byte])}
     return known, ram[:, [*known.values()]]

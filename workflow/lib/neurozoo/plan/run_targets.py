@@ -11,6 +11,7 @@ from neurozoo.agents.zoo_listing import is_run_number
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.spec import AlgorithmSpec
 from neurozoo.environments.game_networks import check_browser
+from neurozoo.environments.games import check_ram_variables
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import KERAS_NETWORKS
 from neurozoo.plan.filter_products import PRODUCTS
@@ -109,6 +110,8 @@ def check_run_targets(config: Mapping, targets: Iterable[str]) -> None:
             )
         if name.startswith("causal."):
             check_causal(config, run)
+        if name.startswith("probes."):
+            check_ram_variables(run.game)
         if name == "play.html":
             check_browser(run.name, model=run.model)
         if name.startswith("filters/") and run.algo != IMPORTED:
