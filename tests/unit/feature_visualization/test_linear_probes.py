@@ -101,6 +101,10 @@ def test_a_variable_that_other_states_still_hold_is_not_gone(planted):
     before, after = left_after_erasing(states, targets[:, :1], np.array([1e-3]), folds)
     assert before > 0.99
     assert after < 0.5
+    # What never changes there, nothing erases.
+    still = np.where(folds.fold >= 2, targets[:, 0], 0)[:, None]
+    before, after = left_after_erasing(states, still, np.array([1e-3]), folds)
+    assert after == before > 0.99
     # In the later half, other units hold it: what is erased from the first half is not all.
     moved = np.where((folds.fold >= 2)[:, None], states.reshape(-1, 12)[:, ::-1], states.reshape(-1, 12))
     before, after = left_after_erasing(moved, targets[:, :1], np.array([1e-3]), folds)

@@ -41,12 +41,17 @@ class Folds:
         places = np.stack([episode, (steps - starts[episode]) // length], axis=1)
         groups = np.unique(places, axis=0, return_inverse=True)[1].ravel()
         found = cls(steps, groups, groups % FOLDS)
-        if found.count < 2 * FOLDS or any(len(found.training([fold, fold - 1])) < 2 for fold in range(FOLDS)):
+        if found.count < 2 * FOLDS or not found.can_train:
             raise NeurozooError(
                 f"Probes need episodes for {FOLDS} folds, with {GAP} steps between training and test states, but the "
                 f"recording has {total} steps. Record more: probes.max_steps."
             )
         return found
+
+    @property
+    def can_train(self) -> bool:
+        """Whether there are training states for every fold and the one before it."""
+        return all(len(self.training([fold, fold - 1])) > 1 for fold in range(FOLDS))
 
     @property
     def count(self) -> int:
@@ -125,12 +130,14 @@ def left_after_erasing(
     states leaves less.
 
     Returns:
-        R2 of the new probes before and after, both (variables,).
+        R2 of the new probes before and after, both (variables,); NaN if there are too few states.
     """
     tested = np.flatnonzero(folds.fold >= 2)
     groups = np.unique(folds.groups[tested], return_inverse=True)[1]
     own = Folds(folds.steps[tested], groups, groups % FOLDS)
     places, flat = folds.training([2, 3, 4]), states.reshape(len(states), -1)
+    if len(places) < 2 or not own.can_train:
+        return np.full(targets.shape[1], np.nan), np.full(targets.shape[1], np.nan)
     erasures = Erasures(flat[places], targets[places], penalties, directions=0)
     before = r2_of(*errors_of(kernel_of(flat[tested]), targets[tested], own)[:2])
     after = np.zeros_like(before)
@@ -195,7 +202,7 @@ class Erasures:
         return self._centred.T @ weights.astype(np.float32)
 
     def _erasure(self, read: np.ndarray, along: np.ndarray) -> Erasure:
-        return self._mean, read, along / (read @ along)
+        return self._mean, read, along / max(read @ along, np.float32(1e-12))  # 0 if the variable never changes
 
     def _size(self, erasure: Erasure) -> float:
         _, read, write = erasure
