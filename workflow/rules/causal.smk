@@ -15,6 +15,8 @@ OUTPUTS:
     effects    = <results>/runs/{algo}/{game}/{model}/{run}/causal.csv
     page       = <results>/runs/{algo}/{game}/{model}/{run}/causal.html
     with_      = <results>/runs/{algo}/{game}/{model}/{run}/rollouts/with_{intervention}.{npz,parquet}
+    recording  = <results>/runs/{algo}/{game}/{model}/{run}/rollouts/probes.{npz,parquet}
+    probes     = <results>/runs/{algo}/{game}/{model}/{run}/probes.{csv,png}
 
 The core plays ablated agents, which are weights of their own, so networks are chains of layers. A rollout with an
 intervention is played by the Keras model, in which every intervention is possible.
@@ -85,3 +87,61 @@ rule causal_page:
         runtime="1h",
     script:
         "../scripts/causal_page.py"
+
+
+use rule rollout as rollout_for_probes with:
+    """Records episodes of a frozen agent with sticky actions, for probes."""
+    output:
+        rollout="<results>/runs/{algo}/{game}/{model}/{run}/rollouts/probes.npz",
+        steps="<results>/runs/{algo}/{game}/{model}/{run}/rollouts/probes.parquet",
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/rollout_for_probes.log",
+    params:
+        rollout={key: config["probes"][key] for key in ("episodes", "max_steps", "sticky_probability", "seed")},
+
+
+rule probes:
+    """Measures what a network's layers tell of the game's variables, and what happens without them."""
+    input:
+        keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
+        record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
+        rollout="<results>/runs/{algo}/{game}/{model}/{run}/rollouts/probes.npz",
+    output:
+        probes="<results>/runs/{algo}/{game}/{model}/{run}/probes.csv",
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/probes.log",
+    conda:
+        "../../envs/neurozoo.yaml"
+    resources:
+        mem_mb=4000,
+        runtime="4h",
+        terminal=TERMINAL,
+    params:
+        probes={key: config["probes"][key] for key in ("starts", "steps")},
+        statistics={key: config["statistics"][key] for key in ("replications", "confidence")},
+    script:
+        "../scripts/probes.py"
+
+
+rule draw_probes:
+    """Draws what a network's layers tell of the game's variables."""
+    input:
+        probes="<results>/runs/{algo}/{game}/{model}/{run}/probes.csv",
+    output:
+        picture=report(
+            "<results>/runs/{algo}/{game}/{model}/{run}/probes.png",
+            caption="../report/draw_probes.rst",
+            category="Filters",
+            labels={"picture": "probes", **RUN_LABELS},
+        ),
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/draw_probes.log",
+    conda:
+        "../../envs/neurozoo.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="30m",
+    params:
+        agent="{algo}/{game}/{model}/{run}",
+    script:
+        "../scripts/draw_probes.py"

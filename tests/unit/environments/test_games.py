@@ -10,6 +10,7 @@ from neurozoo.environments.games import (
     check_game,
     expand_games,
     game_names,
+    ram_variables,
     reference_scores,
     rom_path,
 )
@@ -40,6 +41,15 @@ def test_all_published_games_are_there(published_games):
 
 
 @pytest.mark.long(seconds=8)
+def test_known_variables_are_bytes_of_the_console_in_games_that_exist():
+    games = [game for game in game_names() if ram_variables(game)]
+    assert games == ["breakout", "freeway", "frostbite", "ms_pacman", "pong", "seaquest", "space_invaders"]
+    for known in map(ram_variables, games):
+        assert len(set(known.values())) == len(known)
+        assert all(0 <= byte < 128 for byte in known.values())
+    assert (ram_variables("pong")["ball_x"], ram_variables("pong")["ball_y"]) == (49, 54)  # compared with screens
+
+
 def test_every_game_has_actions():
     """Loading a game that the emulator does not play would end the process."""
     assert all(3 <= len(action_codes(game, "minimal")) <= 18 for game in game_names())

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from neurozoo.errors import NeurozooError
-from neurozoo.interventions.activations import IntervenedModel, replacement_of
+from neurozoo.interventions.activations import ErasedModel, IntervenedModel, replacement_of
 from neurozoo.interventions.intervention import INPUT, Intervention
 from neurozoo.interventions.weights import intervened_weights
 from neurozoo.networks.catalogue import NETWORKS
@@ -74,6 +74,20 @@ def test_no_intervention_changes_no_bit():
     model = LAYOUT.keras_model(THETA)
     same = IntervenedModel(model, "conv2").model
     assert np.asarray(same(SEEN)).tobytes() == np.asarray(model(SEEN)).tobytes()
+
+
+def test_an_erasure_changes_no_bit_before_it_is_set_and_then_one_direction():
+    import keras
+
+    model, layer = LAYOUT.keras_model(THETA), "conv2"
+    erased, recorded = ErasedModel(model, layer), activations_of(layer)
+    assert np.asarray(erased.model(SEEN)).tobytes() == np.asarray(model(SEEN)).tobytes()
+    mean, read, write = RANDOM.normal(size=(3, recorded[0].size)).astype(np.float32)
+    erased.erase((mean, read, write))
+    flat = recorded.reshape(len(SEEN), -1)
+    changed = (flat - np.outer((flat - mean) @ read, write)).reshape(recorded.shape)
+    tail = keras.Model(model.get_layer(layer).output, model.output)
+    np.testing.assert_allclose(erased.model(SEEN), tail(changed), rtol=1e-4, atol=1e-4)
 
 
 def test_a_patch_of_all_channels_makes_the_outputs_of_the_recorded_step():

@@ -64,12 +64,36 @@ def reference_scores() -> dict[str, tuple[float, float]]:
     return {row["game"]: (float(row["random"]), float(row["human"])) for row in csv.DictReader(text.splitlines())}
 
 
+@cache
+def ram_variables(game: str) -> dict[str, int]:
+    """Returns the byte of the console's memory that holds each known variable of a game; none for most games.
+
+    Source: AtariARI, Anand et al. 2019, arXiv:1906.08226: atariari/benchmark/ram_annotations.py of
+    mila-iqia/atari-representation-learning at commit 1a94116 (some of its 22 games, without single digits of scores).
+    """
+    text = resources.files("neurozoo").joinpath("data/ram_variables.csv").read_text()
+    rows = csv.DictReader(text.splitlines())
+    return {row["variable"]: int(row["byte"]) for row in rows if row["game"] == game}
+
+
 GAME_LISTS: dict[str, Callable[[], tuple[str, ...]]] = {
     "all": game_names,
     "atari57": lambda: tuple(reference_scores()),
     "atari5": lambda: ATARI5,
     "published13": lambda: PUBLISHED13,
 }
+
+
+def check_ram_variables(game: str) -> dict[str, int]:
+    """Returns `ram_variables`.
+
+    Raises:
+        NeurozooError: None are known.
+    """
+    if not (known := ram_variables(game)):
+        games = ", ".join(name for name in game_names() if ram_variables(name))
+        raise NeurozooError(f"No variables of {game} are known that probes could look for. Known games: {games}.")
+    return known
 
 
 def expand_games(games: Iterable[str]) -> list[str]:

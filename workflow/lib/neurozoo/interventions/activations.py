@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import keras
 
 Replacement = tuple[np.ndarray, np.ndarray]  # (factor, value): activations a become a * factor + value
+# (mean, read, write), in the layer's shape or flat: activations a become a - write * (read . (a - mean))
+Erasure = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def replacement_of(
@@ -62,21 +64,54 @@ class IntervenedModel:
         shape = tuple(model.get_layer(layer).output.shape[1:])
         self._factor = keras.Variable(np.ones(shape, np.float32), trainable=False, name="factor")
         self._value = keras.Variable(np.zeros(shape, np.float32), trainable=False, name="value")
-
-        class Replace(keras.layers.Layer):
-            """Scales and shifts activations; its variables are not among the model's weights."""
-
-            def call(_, activations):
-                return activations * self._factor + self._value
-
-        def call(own: "keras.Layer", *arguments, **named):
-            result = own(*arguments, **named)
-            return Replace(name="intervention")(result) if own.name == layer else result
-
-        # Not cloned layers, but the same: they keep their weights.
-        self.model = keras.models.clone_model(model, clone_function=lambda own: own, call_function=call)
+        self.model = _changed_behind(model, layer, lambda activations: activations * self._factor + self._value)
 
     def replace(self, replacement: Replacement) -> None:
         """Replaces activations a by a * factor + value, from now on."""
         for variable, value in zip((self._factor, self._value), replacement, strict=True):
             variable.assign(value)
+
+
+class ErasedModel:
+    """A copy of a Keras model from one of whose layers, by its Keras name, one direction can be erased.
+
+    It computes what the model computes, to the bit, until `erase` is called.
+    """
+
+    def __init__(self, model: "keras.Model", layer: str) -> None:
+        import keras
+
+        shape = tuple(model.get_layer(layer).output.shape[1:])
+        blank = np.zeros(shape, np.float32)
+        parts = ("mean", "read", "write")
+        self._parts = [keras.Variable(blank, trainable=False, name=name) for name in parts]
+
+        def change(activations):
+            mean, read, write = self._parts
+            axes = list(range(1, len(shape) + 1))
+            return activations - write * keras.ops.sum((activations - mean) * read, axis=axes, keepdims=True)
+
+        self.model = _changed_behind(model, layer, change)
+
+    def erase(self, erasure: Erasure) -> None:
+        """Replaces activations a by a - write * (read . (a - mean)), from now on."""
+        for variable, value in zip(self._parts, erasure, strict=True):
+            variable.assign(value.reshape(variable.shape))
+
+
+def _changed_behind(model: "keras.Model", layer: str, change: Callable) -> "keras.Model":
+    """Returns a copy of a model, with the same weights, in which a function changes the output of a layer."""
+    import keras
+
+    class Change(keras.layers.Layer):
+        """Its variables are not among the model's weights."""
+
+        def call(self, activations):
+            return change(activations)
+
+    def call(own: "keras.Layer", *arguments, **named):
+        result = own(*arguments, **named)
+        return Change(name="intervention")(result) if own.name == layer else result
+
+    # Not cloned layers, but the same: they keep their weights.
+    return keras.models.clone_model(model, clone_function=lambda own: own, call_function=call)

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from neurozoo.interventions.intervention import With
-from neurozoo.plan.config_sections import Names, Section, Seed
+from neurozoo.plan.config_sections import Names, Section, Seed, StickyProbability
 from neurozoo.validation import Number, Unique, Whole
 
 Place = Annotated[Whole, Field(ge=0)]
@@ -52,6 +52,23 @@ class WhatIfSection(Section):
     agent: str | None = Field(
         default=None, description="Another run plays on, such as dqn/pong/small/1: the same game and protocol."
     )
+
+
+class Probes(Section):
+    """How much layers tell of the variables of a game, and what happens without them, docs/causal.md#probes."""
+
+    episodes: Whole = Field(default=20, ge=1, description="Episodes in the recording on which probes are fitted.")
+    max_steps: Whole = Field(default=5_000, ge=1, description="Longest recording in steps, all episodes together.")
+    sticky_probability: StickyProbability = Field(
+        default=0.25,
+        description="Probability, per frame, that the previous action is repeated, in all these games; empty for that "
+        "of the protocol.",
+    )
+    seed: Seed = Field(default=0, description="Seed of the recording; the games without a variable have the next one.")
+    starts: Whole = Field(
+        default=10, ge=0, description="Games that are played without each variable; fewer than 5 give no intervals."
+    )
+    steps: Whole = Field(default=500, ge=1, description="Longest of these games in steps.")
 
 
 class Causal(Section):

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, Tag
 
-from neurozoo.plan.causal_sections import Causal, InterventionSection, WhatIfSection
+from neurozoo.plan.causal_sections import Causal, InterventionSection, Probes, WhatIfSection
 from neurozoo.plan.config_sections import (
     ABSENT,
     Comparisons,
@@ -217,5 +217,6 @@ class Config(Section):
         "what_if/{name}.mp4 shows what would have happened.",
     )
     causal: Causal = Causal()
+    probes: Probes = Probes()
     comparisons: Comparisons = Comparisons()
     evaluation: Evaluation = Evaluation()

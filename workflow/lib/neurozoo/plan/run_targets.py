@@ -11,6 +11,7 @@ from neurozoo.agents.zoo_listing import is_run_number
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.spec import AlgorithmSpec
 from neurozoo.environments.game_networks import check_browser
+from neurozoo.environments.games import check_ram_variables
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import KERAS_NETWORKS
 from neurozoo.plan.filter_products import PRODUCTS
@@ -35,7 +36,7 @@ from neurozoo.plan.products import FIGURES
 _OF = {
     "network": (
         r"checkpoint\.npz|genome\.json|frozen/.*|rollout\..*|rollouts/.*|activation\.mp4|loop\.webp|game\.mp4|layer_.*\.mp4|"
-        r"generations\.mp4|test\.json|evaluation\.json|filters/.*|causal\..*|what_if/.*|play\.html|population\.html",
+        r"generations\.mp4|test\.json|evaluation\.json|filters/.*|causal\..*|probes\..*|what_if/.*|play\.html|population\.html",
         "archive.html, archive.mp4 or heatmap.png",
     ),
     "archive": (
@@ -109,6 +110,8 @@ def check_run_targets(config: Mapping, targets: Iterable[str]) -> None:
             )
         if name.startswith("causal."):
             check_causal(config, run)
+        if name.startswith("probes."):
+            check_ram_variables(run.game)
         if name == "play.html":
             check_browser(run.name, model=run.model)
         if name.startswith("filters/") and run.algo != IMPORTED:

@@ -19,7 +19,12 @@ from neurozoo.interventions.intervention import INPUT, Intervention
 if TYPE_CHECKING:
     import keras
 
-OBSERVATION, ACTION, PARAMETER = 1, 2, 3  # last entry of the seed: each kind of noise has its own generator
+OBSERVATION, ACTION, PARAMETER, SHUFFLED = (
+    1,
+    2,
+    3,
+    5,
+)  # last entry of the seed: each kind of noise has its own generator
 
 
 @dataclass(frozen=True)
@@ -125,3 +130,9 @@ def perturb_kernels(model: "keras.Model", noise: float, *, seed: int) -> None:
     for layer in convolutions or [layer for layer in model.layers if isinstance(layer, keras.layers.Dense)]:
         draws = generator.standard_normal(layer.kernel.shape, np.float32)
         layer.kernel.assign(layer.kernel + np.float32(noise) * draws)
+
+
+def shuffle_weights(model: "keras.Model", *, seed: int) -> None:
+    """Shuffles each array of weights: a network that has learned nothing, with weights of the same distribution."""
+    random = np.random.default_rng([seed, 0, SHUFFLED])
+    model.set_weights([random.permuted(part.ravel()).reshape(part.shape) for part in model.get_weights()])

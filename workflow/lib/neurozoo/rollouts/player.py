@@ -45,7 +45,8 @@ class Player:
     """A frozen agent and its perturbation, in one environment. It chooses actions by a rule, and remembers.
 
     The seed is that of all noise; the rule is `greedy`, `sampled` or `continuous`, or the agent's own. `recorded` is a
-    rollout of the agent itself, from which some interventions take activations.
+    rollout of the agent itself, from which some interventions take activations. `intervening` replaces activations in
+    a way that a perturbation cannot describe.
 
     Attributes:
         change: What changes from one step of an episode on, see `Change`. Between episodes, it may be replaced by one
@@ -63,10 +64,12 @@ class Player:
         seed: int,
         action_rule: str | None = None,
         recorded: str | os.PathLike | None = None,
+        intervening: Intervening | None = None,
     ):
         self._seed, self.change = seed, perturbation.change
-        intervention = perturbation.played_intervention
-        self._intervening = None if intervention is None else Intervening(frozen, intervention, recorded, seed=seed)
+        intervention, self._intervening = perturbation.played_intervention, intervening
+        if intervention is not None:
+            self._intervening = Intervening(frozen, intervention, recorded, seed=seed)
         self._is_always_intervening = perturbation.intervention is not None
         self._successor = None if self.change is None else _successor(frozen, perturbation, seed=seed)
         self._actions = frozen.actions

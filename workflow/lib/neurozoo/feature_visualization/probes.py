@@ -1,0 +1,268 @@
+"""The probes of a run: what its layers tell about the console's memory, and whether the agent uses it.
+
+Sources: Anand et al. 2019, arXiv:1906.08226 (AtariARI: probes of memory); Elazar et al. 2021, arXiv:2006.00995 (what
+can be decoded need not be used: erase it, and compare with a random direction).
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from neurozoo.agents.frozen import FrozenModel, open_frozen, use_one_thread
+from neurozoo.environments.games import check_ram_variables
+from neurozoo.feature_visualization.linear_probes import (
+    Erasures,
+    Folds,
+    errors_of,
+    kernel_of,
+    left_after_erasing,
+    r2_of,
+)
+from neurozoo.feature_visualization.recordings import open_recording
+from neurozoo.files.csv import write_csv_rows
+from neurozoo.interventions.activations import ErasedModel, Erasure
+from neurozoo.interventions.intervention import INPUT
+from neurozoo.records.statistics import Statistic, bootstrap_intervals, mean_over_games
+from neurozoo.rollouts.episode import Episode
+from neurozoo.rollouts.intervened import Erasing
+from neurozoo.rollouts.perturbations import Perturbation
+from neurozoo.rollouts.player import Player, episode_starts, world_of_agent
+from neurozoo.rollouts.progress import Progress
+from neurozoo.rollouts.replayed import ReplayedNetwork, before_each_step
+from neurozoo.rollouts.rollout_files import RolloutFile
+from neurozoo.rollouts.what_if import check_unchanged
+
+STATES = 1_000  # of the recording, evenly spread; time grows with their cube
+OF_ACTIONS = 512  # of these, on which actions are compared
+COLUMNS = (
+    "variable", "byte", "layer", "r2", "r2_low", "r2_high", "shuffled_labels", "shuffled_weights", "gain", "gain_low",
+    "gain_high", "before", "after", "actions", "actions_low", "actions_high", "actions_random", "actions_excess",
+    "actions_excess_low", "actions_excess_high", "score", "score_low", "score_high", "score_random", "score_excess",
+    "score_excess_low", "score_excess_high", "score_whole", "starts", "states", "groups",
+)  # fmt: skip
+
+Row = dict[str, Any]
+Intervals = Callable[[str, np.ndarray, Statistic], Row]  # a name, its value, and `_low` and `_high`
+
+
+def measure_probes(
+    frozen_folder: str | os.PathLike,
+    rollout: str | os.PathLike,
+    output: str | os.PathLike,
+    *,
+    starts: int = 10,
+    steps: int = 1_000,
+    replications: int = 50_000,
+    confidence: float = 0.95,
+    log: str | os.PathLike | None = None,
+    terminal: str = "bar",
+) -> list[Row]:
+    """Fits a probe for every variable and layer, erases what it finds, and writes a table (docs/causal.md#probes).
+
+    Args:
+        frozen_folder: The frozen model.
+        rollout: A recording of it, of several episodes or a long one.
+        output: The CSV file, with a row for each variable and layer. The layer `observation` is what the agent sees.
+        starts: Games that are played without a variable, each from its own start; 0 for none.
+        steps: Length of each, at most.
+        replications: Bootstrap resamples per interval.
+        confidence: Of the intervals.
+        log: See `Progress`.
+        terminal: See `Progress`.
+
+    Raises:
+        NeurozooError: No variables of the game are known, or the recording is too short or not of this agent.
+    """
+    frozen = open_frozen(frozen_folder)
+    use_one_thread()
+    names = [layer.name for layer in frozen.layers]
+
+    def intervals(name: str, values: np.ndarray, statistic: Statistic) -> Row:
+        found = bootstrap_intervals([values], {"": statistic}, replications=replications, confidence=confidence)
+        low, high = found[""]
+        return {name: statistic([values]), f"{name}_low": low, f"{name}_high": high}
+
+    with open_recording(frozen, rollout) as recording:
+        check_unchanged(recording)
+        places = np.unique(np.linspace(0, recording.steps - 1, STATES).astype(int))
+        variables, targets = _variables(frozen, recording, places)
+        folds = Folds.of(places, np.array([*recording.starts]), recording.steps)
+        inputs = _inputs(frozen, recording, places)
+        layers = dict(zip(names, _activations(frozen, recording, places), strict=True))
+        shuffled = [kernel_of(each) for each in _activations(frozen, recording, places, is_shuffled=True)]
+        perturbation, seed = recording.perturbation, recording.seed + 1  # other starts than those of the recording
+    rows, penalties = {}, {}
+    for layer, other in zip((INPUT, *names), (None, *shuffled), strict=True):
+        kernel = kernel_of(inputs[0] if layer == INPUT else layers[layer])
+        numbers, penalties[layer] = _decode(kernel, other, targets, folds, intervals)
+        facts = {"layer": layer, "states": len(places), "groups": folds.count}
+        rows[layer] = [
+            {"variable": name, "byte": byte, **facts, **{key: values[n] for key, values in numbers.items()}}
+            for n, (name, byte) in enumerate(variables.items())
+        ]
+    hidden = names[:-1]  # what is erased from the outputs are actions
+    with Progress(f"probes of {frozen.title}", total=None, log=log, terminal=terminal) as progress:
+        games = _Games(frozen, perturbation, seed=seed, starts=starts, steps=steps, progress=progress)
+        for layer in hidden:
+            found = [n for n, row in enumerate(rows[layer]) if row["r2_low"] > 0]
+            if not found:
+                continue
+            count = max(starts, folds.count)
+            erasures = Erasures(layers[layer], targets[:, found], penalties[layer][found], directions=count)
+            left = left_after_erasing(layers[layer], targets[:, found], penalties[layer][found], folds)
+            actions = None if frozen.state_shapes else _Actions(frozen, layer, inputs, folds)
+            for number, place in enumerate(found):
+                row, own = rows[layer][place], erasures.of(number)
+                row |= {"before": left[0][number], "after": left[1][number]}
+                controls = [erasures.random(direction, own) for direction in range(count)]
+                if actions:
+                    row |= _compared("actions", *actions.changed(own, controls), intervals)
+                if starts and row["r2"] == max(rows[name][place]["r2"] for name in hidden):
+                    row |= _compared("score", *games.changes(layer, own, controls), intervals)
+                    row |= {"score_whole": games.whole.mean(), "starts": starts}
+    table = [row for place in range(len(variables)) for row in (rows[layer][place] for layer in rows)]
+    write_csv_rows(output, COLUMNS, [[_cell(row.get(column, "")) for column in COLUMNS] for row in table])
+    return table
+
+
+def _variables(frozen: FrozenModel, recording: RolloutFile, places: np.ndarray) -> tuple[dict[str, int], np.ndarray]:
+    """Returns the known variables of a game that are not always the same, and their values, (places, variables)."""
+    known = check_ram_variables(frozen.game)
+    ram = np.stack([row for _, row in recording.rows_at("ram", places)]).astype(float)
+    known = {name: byte for name, byte in known.items() if np.ptp(ram[:, byte])}
+    return known, ram[:, [*known.values()]]
+
+
+def _inputs(frozen: FrozenModel, recording: RolloutFile, places: np.ndarray) -> list[np.ndarray]:
+    """Returns what a network without memory sees at some steps: the observation, for some also action and reward."""
+    seen = [np.stack([row for _, row in recording.rows_at("observations", places)])]
+    if frozen.has_history:
+        steps = [*before_each_step(np.array(recording.actions), recording.scores_before, recording.starts)]
+        actions, rewards, _ = zip(*(steps[place] for place in places), strict=True)
+        seen += [np.array(actions, np.int32), np.array(rewards, np.float32)]
+    return seen
+
+
+def _activations(
+    frozen: FrozenModel, recording: RolloutFile, places: np.ndarray, *, is_shuffled: bool = False
+) -> list[np.ndarray]:
+    """Returns the activations of each layer at some steps of a recording, (places, ...)."""
+    network = ReplayedNetwork(frozen, [layer.name for layer in frozen.layers], is_shuffled=is_shuffled)
+    network.rewind(actions=np.array(recording.actions), scores=recording.scores_before, starts=recording.starts)
+    found, first = [], 0
+    for (block,) in recording.blocks("observations"):
+        inside = places[(places >= first) & (places < first + len(block))] - first
+        first += len(block)
+        if frozen.has_history:
+            found.append([each[inside] for each in network(block)])
+        elif len(inside):
+            found.append(network(block[inside]))
+    return [np.concatenate(each) for each in zip(*found, strict=True)]
+
+
+def _decode(
+    kernel: np.ndarray, shuffled: np.ndarray | None, targets: np.ndarray, folds: Folds, intervals: Intervals
+) -> tuple[Row, np.ndarray]:
+    """Returns how well each variable is decoded, with the controls, as arrays (variables,), and the penalties."""
+    # Beside the true labels those of another moment, which are as smooth in time
+    labels = np.concatenate([targets, np.roll(targets, len(targets) // 2, axis=0)], axis=1)
+    both, spreads, penalties = errors_of(kernel, labels, folds)
+    count = targets.shape[1]
+    own, spread = both[:count], spreads[:count]
+    numbers = intervals("r2", np.stack([spread - own, spread]), _share)
+    numbers["shuffled_labels"] = r2_of(both[count:], spreads[count:])
+    if shuffled is not None:
+        errors, _, _ = errors_of(shuffled, targets, folds)
+        numbers["shuffled_weights"] = r2_of(errors, spread)
+        numbers |= intervals("gain", np.stack([errors - own, spread]), _share)
+    return numbers, penalties[:count]
+
+
+def _share(games: Sequence[np.ndarray]) -> np.ndarray:
+    """Divides sums over groups; (2, ..., groups)."""
+    part, whole = games[0].sum(axis=-1)
+    return part / np.maximum(whole, 1e-12)
+
+
+def _compared(name: str, own: np.ndarray, random: np.ndarray, intervals: Intervals) -> Row:
+    """Returns what an erasure changes, and how much more than random directions; one number per group or start."""
+    changed = intervals(name, own, mean_over_games) | {f"{name}_random": random.mean()}
+    return changed | intervals(f"{name}_excess", own - random, mean_over_games)
+
+
+class _Actions:
+    """The actions of an agent at states of its recording, with and without a direction of a layer."""
+
+    def __init__(self, frozen: FrozenModel, layer: str, inputs: list[np.ndarray], folds: Folds) -> None:
+        import tensorflow as tf
+
+        keras_layer = next(each.keras_layer for each in frozen.layers if each.name == layer)
+        self._erased = ErasedModel(frozen.step_model([frozen.layers[-1].name]), keras_layer)
+        self._run = tf.function(lambda states: self._erased.model(states, training=False), reduce_retracing=True)
+        every = -(-len(inputs[0]) // OF_ACTIONS)
+        self._groups = [[each[folds.groups == group][::every] for each in inputs] for group in range(folds.count)]
+        self._whole = [self._choose(states) for states in self._groups]
+
+    def changed(self, own: Erasure, controls: Sequence[Erasure]) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the share of changed actions in each group, also with a random direction for each group."""
+        shares = []
+        for states, whole, control in zip(self._groups, self._whole, controls, strict=False):
+            for erasure in (own, control):
+                self._erased.erase(erasure)
+                shares.append((self._choose(states) != whole).mean())
+        return np.array(shares[::2]), np.array(shares[1::2])
+
+    def _choose(self, states: list[np.ndarray]) -> np.ndarray:
+        import keras
+        import tensorflow as tf
+
+        return keras.tree.flatten(self._run(list(map(tf.constant, states))))[0].numpy().argmax(axis=-1)
+
+
+class _Games:
+    """Games of an agent, whole or without a direction of a layer, from the same starts and with the same chance.
+
+    Attributes:
+        whole: The scores of the whole agent.
+    """
+
+    def __init__(
+        self, frozen: FrozenModel, perturbation: Perturbation, *, seed: int, starts: int, steps: int, progress: Progress
+    ) -> None:
+        self._frozen, self._perturbation, self._seed = frozen, perturbation, seed
+        self._steps, self._progress = steps, progress
+        self._starts = list(islice(episode_starts(perturbation.protocol(frozen), seed=seed), starts))
+        self._players: dict[str, tuple[Player, Erasing]] = {}  # by layer
+        self.whole = self._scores(Player(frozen, perturbation, seed=seed), None, [])
+
+    def changes(self, layer: str, own: Erasure, controls: Sequence[Erasure]) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the change of each start's score, also with a random direction for each start."""
+        if layer not in self._players:
+            erasing = Erasing(self._frozen, layer)
+            player = Player(self._frozen, self._perturbation, seed=self._seed, intervening=erasing)
+            self._players[layer] = player, erasing
+        player, erasing = self._players[layer]
+        count = len(self._starts)
+        scores = self._scores(player, erasing, [own] * count), self._scores(player, erasing, controls[:count])
+        return scores[0] - self.whole, scores[1] - self.whole
+
+    def _scores(self, player: Player, erasing: Erasing | None, erasures: Sequence[Erasure]) -> np.ndarray:
+        scores = []
+        with closing(world_of_agent(self._frozen, self._perturbation.protocol(self._frozen))) as world:
+            for number, start in enumerate(self._starts):
+                if erasing:
+                    erasing.erase(erasures[number])
+                episode = Episode(world, player, start, number)
+                while not world.is_done and world.steps < self._steps:
+                    episode.step()
+                    self._progress.advance()
+                scores.append(episode.score)
+        return np.array(scores)
+
+
+def _cell(value: Any) -> Any:
+    return value if isinstance(value, str | int) else float(f"{value:.6g}")
