@@ -35,6 +35,7 @@ from neurozoo.plan.products import FIGURES
 _OF = {
     "network": (
         r"checkpoint\.npz|genome\.json|frozen/.*|rollout\..*|rollouts/.*|activation\.mp4|loop\.webp|game\.mp4|layer_.*\.mp4|"
+        r"landscape\.mp4|robustness\..*|"
         r"generations\.mp4|test\.json|evaluation\.json|filters/.*|causal\..*|what_if/.*|play\.html|population\.html",
         "archive.html, archive.mp4 or heatmap.png",
     ),

@@ -1,6 +1,6 @@
 """The domain of river crossings: worlds of 20 x 20 cells that an agent crosses with stones.
 
-Proposed in section 6.7 of our description of the task; the measures and their cells are ours.
+Proposed with these measures in section 6.7 of our description of the task; the objective and the cells are ours.
 """
 
 import os
@@ -50,7 +50,8 @@ class RiverDomain(LevelDomain):
     default_measures = ("stones_placed", "steps")
     agents = tuple(AGENTS)
     read_agent = staticmethod(read_river_agent)
-    trained_play_once = True
+    trained_play_once = all_play_once = True
+    trained_need_core = False
     tile_colours = ("#7fb069", "#ffd500", "#8d8d94", "#3a86d8", "#c1272d", "#f4f1de")
 
     def decode(self, solutions: np.ndarray) -> np.ndarray:
