@@ -69,6 +69,9 @@ def test_a_run_has_its_page_heat_map_picture_and_movie(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["level", str(run_dir), "--text", str(tmp_path / "world.txt")])
     assert "Leave --text out" in capsys.readouterr().err
+    (run_dir / "config.yaml").unlink()  # an archive alone
+    main(["level", str(run_dir), "--cell", str(cell)])
+    assert capsys.readouterr().out.startswith("The agent shunting ")
 
 
 def test_presets_fit_the_domain():
