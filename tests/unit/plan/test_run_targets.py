@@ -82,6 +82,7 @@ def test_what_a_run_can_have_passes(target):
         ),
         ("impala/pong/impala_shallow/1/play.html", "cannot play in a browser"),
         ("map_elites/maze/plain/1/play.html", "comes to an archive, so its runs have no play.html."),
+        ("map_elites/river_crossing/plain/1/robustness.json", "comes to an archive, so its runs have no robustness.js"),
         ("map_elites/maze/plain/1/what_if/left.mp4", "comes to an archive, so its runs have no what_if/left.mp4."),
         ("map_elites/maze/plain/1/causal.html", "comes to an archive, so its runs have no causal.html."),
         ("ga/pong/small/1/archive.html", "ga comes to a network, so its runs have no archive.html. Ask for activation"),

@@ -69,6 +69,9 @@ def test_a_run_has_its_page_heat_map_picture_and_movie(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["level", str(run_dir), "--text", str(tmp_path / "world.txt")])
     assert "Leave --text out" in capsys.readouterr().err
+    (run_dir / "config.yaml").unlink()  # an archive alone
+    main(["level", str(run_dir), "--cell", str(cell)])
+    assert capsys.readouterr().out.startswith("The agent shunting ")
 
 
 def test_presets_fit_the_domain():
@@ -76,4 +79,11 @@ def test_presets_fit_the_domain():
         for name in ("river_crossing_laptop", "river_crossing_demo"):
             get_algorithm(algo).presets[name].check_game("river_crossing")
     assert DSAGE["river_crossing_laptop"].coarse_dims(RIVER) == (7, 25)
-    assert CMA_ME["river_crossing_laptop"].describe_protocol("river_crossing")["num_episodes"] == 1
+
+
+@pytest.mark.parametrize("agent", ["shunting", "agent.npz"])
+def test_agents_play_once_however_many_episodes_are_asked_for_and_without_the_core(agent):
+    settings = CMA_ME["river_crossing_laptop"].changed({"num_episodes": 20, "agent": agent})
+    assert settings.describe_protocol("river_crossing")["num_episodes"] == 1
+    assert settings.needs_besides("river_crossing") == ()
+    assert settings.play(RIVER, core=None).core is None

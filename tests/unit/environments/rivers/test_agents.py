@@ -3,13 +3,14 @@ import json
 import numpy as np
 import pytest
 from neurozoo.environments.river_world import view
-from neurozoo.environments.rivers.agents import read_river_agent
+from neurozoo.environments.rivers.agents import SHUNTING, read_river_agent
 from neurozoo.environments.rivers.simulator import play
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import get_network
+from neurozoo.networks.modular import STEPS
 
 from tests.unit.environments.rivers.river_levels import drawn
-from tests.unit.networks.modular_twin import crossing_weights, modular_network
+from tests.unit.networks.modular_twin import crossing_weights, modular_network, run_modular
 
 
 @pytest.fixture
@@ -42,6 +43,19 @@ def test_a_modular_agent_does_what_its_network_says(write_agent, model):
             seen += 1
         assert walks.is_solved[number] == bool(game.levels_solved) or not game.is_over
     assert seen > 3
+
+
+def test_where_the_core_sees_no_difference_the_first_direction_counts(write_agent):
+    layout = get_network("modular").layout(18)
+    around = np.array([-1, 6e-11, 1e-10, 3e-10, 1.8e-9, 0, 0, 0, 0], np.float32)
+    seen = np.zeros((20, 20, 3), np.float32)
+    seen[10, 5, 2] = 1
+    for height, (columns, rows) in zip(around, STEPS, strict=True):
+        seen[10 + rows, 5 + columns, 0] = height
+    given = around[None].astype(float), np.zeros((1, 9), np.uint8), np.array([False])
+    evolved = read_river_agent(write_agent("modular", np.zeros(44)))
+    assert run_modular(layout.layers[-1], seen, {}).argmax() == evolved.climb(*given)[0][0] == 1
+    assert SHUNTING.climb(*given)[0][0] == 4  # it compares heights, as `ShuntingAgent` does
 
 
 def test_weights_that_cross_rivers_cross_them(write_agent):

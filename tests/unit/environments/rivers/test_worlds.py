@@ -88,9 +88,9 @@ def test_solutions_say_what_each_cell_is():
     assert (one[:, 14:17] == WATER).all()
     assert (other[:, 14:17] == EMPTY).all()
     real = np.full((1, 400), 14.6)
-    real[0, 0], real[0, 1] = -7, 99
+    real[0, :4] = -7, 99, np.nan, np.inf
     (world,) = decode(real)
-    assert world[0, :3].tolist() == [WATER, EMPTY, STONE]
+    assert world[0, :5].tolist() == [WATER, EMPTY, WATER, EMPTY, STONE]
 
 
 @pytest.mark.parametrize("width", range(5))

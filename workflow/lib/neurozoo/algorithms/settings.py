@@ -39,8 +39,8 @@ def fitting_settings(
 ) -> Any:
     """Returns what `resolve_settings` returns, with a preset that fits a run for which nobody chose it.
 
-    In `mario`, that is `mario_demo` instead of `demo`. Elsewhere it is the preset with a protocol of the game, and with
-    what the network needs. Settings that fit as they are stay as they are.
+    In a game that has presets, that is `mario_demo`, for example, instead of `demo`. Elsewhere it is the preset with a
+    protocol of the game, and with what the network needs. Settings that fit as they are stay as they are.
     """
     settings = resolve_settings(algo, preset=preset, overrides=overrides, from_yaml=from_yaml)
     try:

@@ -82,24 +82,26 @@ def _level(options):
 
 def _river_level(options):
     from neurozoo.environments.level_domains import get_level_domain
+    from neurozoo.environments.rivers.agents import make_agent
+    from neurozoo.environments.rivers.simulator import play
+    from neurozoo.movies.level_movie import agent_of
     from neurozoo.movies.river_level_movie import GAME, describe_walk, draw_walk, film_walk, world_of
-    from neurozoo.records.stored_archive import agent_of_run
 
     if options.text:
         raise NeurozooError("Text files hold platform levels, and this is a run of river_crossing. Leave --text out.")
-    domain = get_level_domain(GAME)
-    world, (agent, is_there) = world_of(options.source, cell=options.cell), agent_of_run(options.source, domain)
+    world, (agent, is_there) = world_of(options.source, cell=options.cell), agent_of(options.source, GAME)
     if not is_there:
-        print(f"The run's agent {agent} is missing or has changed, so {domain.agents[0]} plays.", file=sys.stderr)
-        agent = domain.agents[0]
+        lost, agent = agent, get_level_domain(GAME).agents[0]
+        print(f"The run's agent {lost} is missing or has changed, so {agent} plays.", file=sys.stderr)
+    walks = play(make_agent(agent), world[None])
     if options.picture:
-        draw_walk(world, options.picture, agent=agent)
+        draw_walk(world, walks, options.picture)
     if options.movie:
-        film_walk(world, options.movie, agent=agent)
-    made = describe_walk(world, agent=agent)
+        film_walk(world, walks, options.movie)
+    made = describe_walk(world, walks)
     outcome = "reaches the resource" if made["solved"] else "dies" if made["died"] else "runs out of time"
-    plan = f"a planner needs {made['planned_steps']} steps" if made["planned_steps"] else "a planner has no plan"
-    counts = f"{_counted(made['steps'], 'step')} and {_counted(made['stones_placed'], 'stone')}"
+    plan = f"a planner needs {made['planned_steps']} steps" if made["planned_steps"] > 0 else "a planner has no plan"
+    counts = f"{_counted(walks.steps[0], 'step')} and {_counted(made['stones_placed'], 'stone')}"
     args.print_result(options, made, f"The agent {agent} {outcome} after {counts}; {plan}.")
 
 

@@ -67,8 +67,10 @@ class LevelDomain(ABC):
     read_agent: Callable[[str], object] | None = None
     # Whether agents of files play one episode in each level, since all would be the same
     trained_play_once: bool = False
+    all_play_once: bool = False  # whether scripted ones do so, too
     objective_range: tuple[float, float] = (0.0, 1.0)  # smallest and largest possible objective
     needs_core: bool = False  # whether the native core plays
+    trained_need_core: bool = True  # whether it plays for agents of files
     # Colours of tiles on pages, as `#rrggbb`; empty for walls and free cells of mazes
     tile_colours: tuple[str, ...] = ()
 

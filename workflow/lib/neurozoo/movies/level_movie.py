@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.results import read_archive
 from neurozoo.environments.level_domains import get_level_domain
 from neurozoo.environments.platformer.domain import A_STAR
@@ -15,6 +16,7 @@ from neurozoo.environments.platformer.tiles import HEIGHT, TILE_SIZE, WIDTH, che
 from neurozoo.errors import NeurozooError
 from neurozoo.files import written_whole
 from neurozoo.movies.video import video_written_whole
+from neurozoo.records.run_config import read_identity
 from neurozoo.records.stored_archive import agent_of_run
 
 BUDGET = 450  # nodes that the A* agent may take from its open list per tick
@@ -41,7 +43,14 @@ def level_of(source: str | os.PathLike, *, cell: int | None = None) -> np.ndarra
 
 def archived_level(run_dir: str | os.PathLike, *, cell: int | None = None) -> np.ndarray:
     """Reads a level from the archive of a run, as it is there; see `level_of` for the cell and errors."""
-    path = Path(run_dir) / "archive.npz"
+    path, config = Path(run_dir) / "archive.npz", Path(run_dir) / "config.yaml"
+    if config.exists() and not path.exists():
+        algo = str(read_identity(config)["algo"])
+        if algo not in ALGORITHMS or ALGORITHMS[algo].result != "archive":
+            raise NeurozooError(
+                f"{run_dir} is a run of {algo}, which makes no levels. Name a run of a search for levels, such as "
+                "map_elites (docs/dsage.md)."
+            )
     arrays = read_archive(path)
     levels, cells = arrays.get("metadata_level"), arrays.get("metadata_cell", np.zeros(0))
     if levels is None or not len(levels):
@@ -56,10 +65,11 @@ def archived_level(run_dir: str | os.PathLike, *, cell: int | None = None) -> np
     return levels[place]
 
 
-def agent_of(source: str | os.PathLike) -> tuple[str, bool]:
-    """Returns the agent for a level: the run's own, or else the A* agent; see `level_of` and `agent_of_run`."""
-    is_run = (Path(source) / "config.yaml").exists()  # otherwise it is an archive alone, or a text file
-    return agent_of_run(source, get_level_domain("mario")) if is_run else (A_STAR, True)
+def agent_of(source: str | os.PathLike, game: str = "mario") -> tuple[str, bool]:
+    """Returns the agent for a level: the run's own, or else the scripted one; see `level_of` and `agent_of_run`."""
+    is_run, domain = (Path(source) / "config.yaml").exists(), get_level_domain(game)
+    # Otherwise it is an archive alone, or a text file.
+    return agent_of_run(source, domain) if is_run else (domain.agents[0], True)
 
 
 def describe_run(level: np.ndarray, *, agent: str = A_STAR, core: str | os.PathLike = CORE) -> dict[str, float | int]:

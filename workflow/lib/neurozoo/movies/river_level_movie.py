@@ -9,14 +9,15 @@ from PIL import Image, ImageDraw
 
 from neurozoo.environments.level_domains import get_level_domain
 from neurozoo.environments.river_crossing import SIDE, WATER
-from neurozoo.environments.rivers.agents import make_agent
-from neurozoo.environments.rivers.simulator import Walks, play
-from neurozoo.environments.rivers.worlds import NUM_KINDS, planned_steps, starts
+from neurozoo.environments.rivers.domain import values_of
+from neurozoo.environments.rivers.simulator import Walks
+from neurozoo.environments.rivers.worlds import NUM_KINDS, starts
 from neurozoo.errors import NeurozooError
 from neurozoo.files import written_whole
 from neurozoo.movies.level_movie import archived_level
 from neurozoo.movies.video import video_written_whole
 from neurozoo.records.run_config import read_identity
+from neurozoo.records.stored_archive import read_stored_archive
 
 GAME = "river_crossing"
 CELL = 24  # pixels
@@ -26,9 +27,11 @@ _BRIDGE, _WAY, _STONE = "#a47148", "#26262b", "#c9c9cf"
 
 
 def is_river_run(source: str | os.PathLike) -> bool:
-    """Returns whether a path is the folder of a run in worlds of the river crossing task."""
-    config = Path(source) / "config.yaml"
-    return config.exists() and read_identity(config)["game"] == GAME
+    """Returns whether a path is the folder of a run, or of an archive alone, of the river crossing task."""
+    config, archive = Path(source) / "config.yaml", Path(source) / "archive.npz"
+    if config.exists():
+        return read_identity(config)["game"] == GAME
+    return archive.exists() and read_stored_archive(archive).facts.get("game") == GAME
 
 
 def world_of(run_dir: str | os.PathLike, *, cell: int | None = None) -> np.ndarray:
@@ -39,33 +42,28 @@ def world_of(run_dir: str | os.PathLike, *, cell: int | None = None) -> np.ndarr
     return world.astype(np.uint8)
 
 
-def describe_walk(world: np.ndarray, *, agent: str) -> dict[str, float | int]:
-    """Lets an agent, by its name or its file, play a world once.
+def describe_walk(world: np.ndarray, walks: Walks) -> dict[str, int]:
+    """Returns `solved` and `died` (0 or 1), `steps`, `stones_placed` and `planned_steps`, as an archive has them.
 
-    Returns `solved` and `died` (0 or 1), `steps`, `stones_placed`, and `planned_steps`, those of a planner (0 if it
-    has no plan).
+    So a failure counts as 200 steps, and -1 stands for no plan.
     """
-    walks = play(make_agent(agent), world[None])
-    found = {
-        "solved": walks.is_solved, "died": walks.is_dead, "steps": walks.steps, "stones_placed": walks.stones,
-        "planned_steps": planned_steps(world[None]),
-    }  # fmt: skip
-    return {name: int(array[0]) for name, array in found.items()}
+    values = values_of(world[None], walks)
+    return {name: int(values[name][0]) for name in ("solved", "died", "steps", "stones_placed", "planned_steps")}
 
 
-def draw_walk(world: np.ndarray, output: str | os.PathLike, *, agent: str) -> None:
+def draw_walk(world: np.ndarray, walks: Walks, output: str | os.PathLike) -> None:
     """Draws the world as an agent leaves it, with its way: a PNG of 480 x 480 pixels."""
     if Path(output).suffix != ".png":
         raise NeurozooError(f"The picture of a level should be written to a .png, but the file is {output}.")
-    *_, picture = _pictures(world, play(make_agent(agent), world[None]))
+    *_, picture = _pictures(world, walks)
     with written_whole(output) as temporary:
         picture.save(temporary, format="PNG", optimize=True)
 
 
-def film_walk(world: np.ndarray, output: str | os.PathLike, *, agent: str) -> None:
+def film_walk(world: np.ndarray, walks: Walks, output: str | os.PathLike) -> None:
     """Films the agent in a world, ten steps per second, and the end for a second: 480 x 480 pixels."""
     with video_written_whole(output, width=SIDE * CELL, height=SIDE * CELL, fps=FPS) as write:
-        for picture in _pictures(world, play(make_agent(agent), world[None])):
+        for picture in _pictures(world, walks):
             write(np.asarray(picture))
         for _ in range(FPS):
             write(np.asarray(picture))

@@ -36,7 +36,8 @@ from neurozoo.plan.products import FIGURES
 _OF = {
     "network": (
         r"checkpoint\.npz|genome\.json|frozen/.*|rollout\..*|rollouts/.*|activation\.mp4|loop\.webp|game\.mp4|layer_.*\.mp4|"
-        r"generations\.mp4|test\.json|evaluation\.json|filters/.*|causal\..*|probes\..*|what_if/.*|play\.html|population\.html",
+        r"landscape\.mp4|robustness\..*|generations\.mp4|test\.json|evaluation\.json|filters/.*|causal\..*|probes\..*|"
+        r"what_if/.*|play\.html|population\.html",
         "archive.html, archive.mp4 or heatmap.png",
     ),
     "archive": (

@@ -111,11 +111,11 @@ class LevelSearchSettings(Settings):
         return hashes
 
     def play(self, domain: LevelDomain, *, core: Path | None, threads: int = 1) -> Play:
-        """Returns how levels are evaluated: in the core, but scripted agents in mazes without it.
+        """Returns how levels are evaluated: in the core, but scripted agents in mazes and all in rivers without it.
 
         Raises `NeurozooError` if the core is needed, but none is given.
         """
-        needs_core = domain.needs_core or "agent" in self.files
+        needs_core = self._needs_core(domain)
         if needs_core and core is None:
             what = f"The game {domain.name}" if domain.needs_core else f"The agent {self.agent}"
             raise NeurozooError(f"{what} is played by the core, but none was given. {BUILD}")
@@ -154,8 +154,11 @@ class LevelSearchSettings(Settings):
         return tuple(self.files.values())
 
     def needs_besides(self, game: str) -> tuple[Need, ...]:
-        """The core plays for trained agents, and in some domains."""
-        return ("core",) if "agent" in self.files or get_level_domain(game).needs_core else ()
+        """The core plays in some domains, and for trained agents in others."""
+        return ("core",) if self._needs_core(get_level_domain(game)) else ()
+
+    def _needs_core(self, domain: LevelDomain) -> bool:
+        return domain.needs_core or (domain.trained_need_core and "agent" in self.files)
 
     def check_game(self, game: str) -> None:
         """Checks that the domain has what the settings name, and files, as far as no rule has to make them first."""
@@ -169,7 +172,7 @@ class LevelSearchSettings(Settings):
     def describe_protocol(self, game: str) -> dict[str, object]:
         """Returns what an archive's scores depend on: its axes and cells, and how levels are evaluated."""
         domain = get_level_domain(game)
-        plays_once = domain.trained_play_once and "agent" in self.files
+        plays_once = domain.all_play_once or (domain.trained_play_once and "agent" in self.files)
         learned = {"decoder": self.decoder} if "generator" in self.files else {}
         return {
             "name": f"{game}_{'_'.join(self.axes(domain))}",

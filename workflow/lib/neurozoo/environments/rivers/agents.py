@@ -22,6 +22,7 @@ from neurozoo.networks import modular
 from neurozoo.networks.catalogue import get_network
 from neurozoo.networks.chains import OBJECTS_SHAPE
 
+EDGE = 5  # the kind of cells around a world
 _KINDS = modular.KINDS
 _NOT_THERE = -1e9  # the score of an impossible action, below all heights
 
@@ -37,21 +38,20 @@ class LandscapeAgent:
     # Scores of the eight directions by the direction of the highest neighbour, shape (8, 8); None to go there
     movement: np.ndarray | None = None
 
-    def climb(
-        self, heights: np.ndarray, kinds: np.ndarray, carries: np.ndarray, is_inside: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def climb(self, heights: np.ndarray, kinds: np.ndarray, carries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Chooses where to go; of equal scores, the first action without hands, and then the first with them, counts.
 
         Args:
             heights: float, shape (worlds, 9): of the cells in each direction, 0 outside.
-            kinds: uint8, the same shape: their kinds, 5 outside.
+            kinds: uint8, the same shape: their kinds, `EDGE` outside.
             carries: bool, shape (worlds,).
-            is_inside: bool, shape (worlds, 9): whether the cell belongs to the world.
 
         Returns:
             Number of the direction, and whether the agent uses its hands: shape (worlds,) each.
         """
-        scores, is_possible = heights.copy(), is_inside.copy()
+        scores, is_possible = heights.copy(), kinds != EDGE
+        if self.may_stay:  # the core compares steepness in float32, so that small differences vanish
+            scores = np.subtract(heights, heights[:, :1], dtype=np.float32)
         if self.movement is not None:  # which may lead over the edge
             scores[:, 1:] = self.movement[heights[:, 1:].argmax(axis=1)]
             is_possible[:] = True

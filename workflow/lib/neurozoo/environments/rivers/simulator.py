@@ -5,11 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from neurozoo.environments.river_crossing import DIRECTIONS, EMPTY, RESOURCE, SIDE, STONE, TRAP, WATER
-from neurozoo.environments.rivers.agents import LandscapeAgent
+from neurozoo.environments.rivers.agents import EDGE, LandscapeAgent
 from neurozoo.environments.rivers.worlds import START, starts
 
 TIME_LIMIT = 200  # steps, as in the published test of robustness
-EDGE = 5  # the kind of cells around a world
 _COLUMNS, _ROWS = np.array(DIRECTIONS).T
 _FATAL = (EDGE, TRAP, WATER)
 _TOGETHER = 32  # landscapes that are computed at once, which fit into a cache
@@ -57,7 +56,7 @@ def play(agent: LandscapeAgent, worlds: np.ndarray) -> Walks:
                 heights[some, 1:-1, 1:-1] = agent.spread(maps)
         around = now[:, None], rows[now, None] + _ROWS, columns[now, None] + _COLUMNS
         kinds = grids[around]
-        direction, uses_hands = agent.climb(heights[around], kinds, carries[now], kinds != EDGE)
+        direction, uses_hands = agent.climb(heights[around], kinds, carries[now])
         row, column = rows[now] + _ROWS[direction], columns[now] + _COLUMNS[direction]
         kind = grids[now, row, column]
         changes = uses_hands & (kind == np.where(carries[now], WATER, STONE))

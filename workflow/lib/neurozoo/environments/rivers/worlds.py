@@ -33,10 +33,10 @@ _DEFAULT_RESOURCE = RESOURCE_ROW, resource_column(0)
 def decode(solutions: np.ndarray) -> np.ndarray:
     """Returns repaired worlds: uint8, shape (worlds, 20, 20).
 
-    Each of the 400 entries of a solution says what kind of cell is there: 0 to 19, real numbers are rounded. Three
-    columns are mostly water, so random solutions have a river with a few gaps.
+    Each of the 400 entries of a solution says what kind of cell is there: 0 to 19, real numbers are rounded, and NaN is
+    0. Three columns are mostly water, so random solutions have a river with a few gaps.
     """
-    entries = np.clip(np.rint(solutions), 0, NUM_VALUES - 1).astype(np.intp).reshape(-1, SIDE, SIDE)
+    entries = np.clip(np.nan_to_num(np.rint(solutions)), 0, NUM_VALUES - 1).astype(np.intp).reshape(-1, SIDE, SIDE)
     worlds = BANKS[entries]
     worlds[..., RIVER_COLUMNS] = RIVER[entries[..., RIVER_COLUMNS]]
     return repaired(worlds)
