@@ -22,11 +22,11 @@ def test_without_a_variable_exactly_the_actions_that_it_decides_change():
     out = keras.layers.Dense(3, name="out")(hidden)
     model = keras.Model([entry], [out])
     model.get_layer("fc").set_weights([np.eye(2), np.zeros(2)])
-    model.get_layer("out").set_weights([np.array([(0, 1, 0), (0, 0, 10)]), np.array([0, -0.5, 0])])
+    model.get_layer("out").set_weights([np.array([(0, 1, 0), (0, 0, 10)]), np.array([0, -0.5, -0.1])])
     layers = [SimpleNamespace(name=name, keras_layer=name) for name in ("fc", "out")]
     frozen = SimpleNamespace(layers=layers, step_model=lambda names: model)
     folds = Folds(np.arange(40), np.repeat(np.arange(10), 4), np.repeat(np.arange(10), 4) % 5)
-    erasures = Erasures(seen, seen.astype(float), np.array([1e-3, 1e-3]), directions=10)
+    erasures = Erasures(seen, seen.astype(float), np.array([1e-3, 1e-3]))
     actions = probes._Actions(frozen, "fc", [seen], folds)
     nothing = tuple(np.zeros(2, np.float32) for _ in range(3))
     z, none = actions.changed(erasures.of(0), [nothing] * 10)
@@ -64,6 +64,7 @@ def test_a_table_and_its_picture_say_what_is_known_and_used(measured, tmp_path):
     assert known["actions"].between(0, 1).sum() == 3  # of the hidden layers
     assert known["score"].notna().sum() == 1  # of the best of them
     assert known["starts"].max() == 5
+    assert known["beaten"].drop("observation").isin(np.arange(6) / 5).all()
     draw_probes(measured, [tmp_path / "probes.png"], agent="ga/breakout/small/1")
     assert (tmp_path / "probes.png").stat().st_size > 10_000
 

@@ -70,6 +70,8 @@ def ram_variables(game: str) -> dict[str, int]:
 
     Source: AtariARI, Anand et al. 2019, arXiv:1906.08226: atariari/benchmark/ram_annotations.py of
     mila-iqia/atari-representation-learning at commit 1a94116 (some of its 22 games, without single digits of scores).
+    Of Frostbite, we leave out the number of igloo blocks (byte 77 is 255 for none, 15 for all) and the positions of two
+    ice floes that repeat the others (byte 32 is always 34, byte 31 nearly 33).
     """
     text = resources.files("neurozoo").joinpath("data/ram_variables.csv").read_text()
     rows = csv.DictReader(text.splitlines())

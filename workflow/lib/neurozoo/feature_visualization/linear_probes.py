@@ -130,7 +130,8 @@ def left_after_erasing(
     states leaves less.
 
     Returns:
-        R2 of the new probes before and after, both (variables,); NaN if there are too few states.
+        R2 of the new probes before and after, both (variables,); NaN if there are too few states, or for a variable
+        that is always the same there.
     """
     tested = np.flatnonzero(folds.fold >= 2)
     groups = np.unique(folds.groups[tested], return_inverse=True)[1]
@@ -138,7 +139,7 @@ def left_after_erasing(
     places, flat = folds.training([2, 3, 4]), states.reshape(len(states), -1)
     if len(places) < 2 or not own.can_train:
         return np.full(targets.shape[1], np.nan), np.full(targets.shape[1], np.nan)
-    erasures = Erasures(flat[places], targets[places], penalties, directions=0)
+    erasures = Erasures(flat[places], targets[places], penalties)
     before = r2_of(*errors_of(kernel_of(flat[tested]), targets[tested], own)[:2])
     after = np.zeros_like(before)
     for variable in range(len(before)):
@@ -150,8 +151,9 @@ def left_after_erasing(
 
 
 def r2_of(errors: np.ndarray, spread: np.ndarray) -> np.ndarray:
-    """Returns the share of the variance that is explained, over all groups; see `errors_of`."""
-    return 1 - errors.sum(axis=-1) / np.maximum(spread.sum(axis=-1), 1e-12)
+    """Returns the share of the variance that is explained, over all groups; NaN if there is none. See `errors_of`."""
+    whole = spread.sum(axis=-1)
+    return np.where(whole > 0, 1 - errors.sum(axis=-1) / np.maximum(whole, 1e-12), np.nan)
 
 
 def kernel_of(states: np.ndarray) -> np.ndarray:
@@ -162,48 +164,48 @@ def kernel_of(states: np.ndarray) -> np.ndarray:
 
 
 class Erasures:
-    """What erases each of some variables from a layer, or random directions from it, at the same states.
+    """What erases each of some variables from a layer, and noise as a control, at the same states.
 
     Args:
         states: Activations of the layer, (states, ...).
         targets: Variables, (states, variables).
         penalties: Of each variable, see `errors_of`.
-        directions: How many random directions are drawn.
-        seed: By which they are drawn.
+        seed: By which noise is drawn.
     """
 
-    def __init__(
-        self, states: np.ndarray, targets: np.ndarray, penalties: np.ndarray, *, directions: int, seed: int = 0
-    ) -> None:
+    def __init__(self, states: np.ndarray, targets: np.ndarray, penalties: np.ndarray, *, seed: int = 0) -> None:
         flat = states.reshape(len(states), -1)
         self._mean = flat.mean(axis=0)
         self._centred = flat - self._mean
-        probe = Ridge(kernel_of(states), targets, np.arange(len(flat)))
-        self._read = self._units(probe.coefficients(penalties))
-        self._along = self._units(targets - targets.mean(axis=0))
-        mixes = np.random.default_rng(seed).standard_normal((len(flat), directions))
-        self._random_read = self._units(mixes)
-        self._random_along = self._units(self._centred @ self._random_read)
+        self._kernel, self._targets, self._penalties = kernel_of(states), targets, penalties
+        self._random = np.random.default_rng(seed)
 
     def of(self, variable: int) -> Erasure:
         """Takes away what the probe of a variable reads, along the direction that goes with the variable.
 
         Afterwards activations and variable have no covariance at these states, so no linear probe finds it there.
         """
-        return self._erasure(self._read[:, variable], self._along[:, variable])
+        return self._of_labels(self._targets[:, [variable]], variable)[0]
 
-    def random(self, direction: int, like: Erasure) -> Erasure:
-        """Takes away a random mix of activations, so far that the mean squared change at these states is the same."""
-        mean, read, write = self._erasure(self._random_read[:, direction], self._random_along[:, direction])
-        return mean, read, write * np.float32(self._size(like) / self._size((mean, read, write)))
+    def noise(self, variable: int, count: int) -> list[Erasure]:
+        """Takes away, in the same way, labels of Gaussian noise.
 
-    def _units(self, weights: np.ndarray) -> np.ndarray:
-        """Returns weighted sums of states, (units, ...)."""
-        return self._centred.T @ weights.astype(np.float32)
+        Each so far that the mean squared change at these states is the same as without the variable.
+        """
+        size = self._size(self.of(variable))
+        erasures = self._of_labels(self._random.standard_normal((len(self._centred), count)), variable)
+        return [(mean, read, write * (size / self._size((mean, read, write)))) for mean, read, write in erasures]
 
-    def _erasure(self, read: np.ndarray, along: np.ndarray) -> Erasure:
-        return self._mean, read, along / max(read @ along, np.float32(1e-12))  # 0 if the variable never changes
+    def _of_labels(self, labels: np.ndarray, variable: int) -> list[Erasure]:
+        """Returns erasures of labels, (states, labels), as if each was this variable."""
+        probe = Ridge(self._kernel, labels, np.arange(len(labels)))
+        weights = probe.coefficients(np.full(labels.shape[1], self._penalties[variable])), labels - probe.mean
+        reads, directions = (each.T.astype(np.float32) @ self._centred for each in weights)
+        return [  # 0 if the label never changes
+            (self._mean, read, along / max(read @ along, np.float32(1e-12)))
+            for read, along in zip(reads, directions, strict=True)
+        ]
 
-    def _size(self, erasure: Erasure) -> float:
+    def _size(self, erasure: Erasure) -> np.float32:
         _, read, write = erasure
-        return float(np.linalg.norm(write) * np.linalg.norm(self._centred @ read))
+        return np.linalg.norm(write) * np.linalg.norm(self._centred @ read)

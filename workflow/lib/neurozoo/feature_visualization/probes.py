@@ -1,7 +1,7 @@
 """The probes of a run: what its layers tell about the console's memory, and whether the agent uses it.
 
 Sources: Anand et al. 2019, arXiv:1906.08226 (AtariARI: probes of memory); Elazar et al. 2021, arXiv:2006.00995 (what
-can be decoded need not be used: erase it, and compare with a random direction).
+can be decoded need not be used: erase it, and compare with a control).
 """
 
 import os
@@ -28,7 +28,6 @@ from neurozoo.interventions.activations import ErasedModel, Erasure
 from neurozoo.interventions.intervention import INPUT
 from neurozoo.records.statistics import Statistic, bootstrap_intervals, mean_over_games
 from neurozoo.rollouts.episode import Episode
-from neurozoo.rollouts.intervened import Erasing
 from neurozoo.rollouts.perturbations import Perturbation
 from neurozoo.rollouts.player import Player, episode_starts, world_of_agent
 from neurozoo.rollouts.progress import Progress
@@ -37,12 +36,12 @@ from neurozoo.rollouts.rollout_files import RolloutFile
 from neurozoo.rollouts.what_if import check_unchanged
 
 STATES = 1_000  # of the recording, evenly spread; time grows with their cube
-OF_ACTIONS = 512  # of these, on which actions are compared
+SHUFFLES = 5  # of the weights; one alone may pass on much more of a variable than another
 COLUMNS = (
     "variable", "byte", "layer", "r2", "r2_low", "r2_high", "shuffled_labels", "shuffled_weights", "gain", "gain_low",
-    "gain_high", "before", "after", "actions", "actions_low", "actions_high", "actions_random", "actions_excess",
-    "actions_excess_low", "actions_excess_high", "score", "score_low", "score_high", "score_random", "score_excess",
-    "score_excess_low", "score_excess_high", "score_whole", "starts", "states", "groups",
+    "gain_high", "beaten", "before", "after", "actions", "actions_noise", "actions_excess", "actions_excess_low",
+    "actions_excess_high", "score", "score_noise", "score_excess", "score_excess_low", "score_excess_high",
+    "score_whole", "starts", "states", "groups",
 )  # fmt: skip
 
 Row = dict[str, Any]
@@ -55,7 +54,7 @@ def measure_probes(
     output: str | os.PathLike,
     *,
     starts: int = 10,
-    steps: int = 1_000,
+    steps: int = 500,
     replications: int = 50_000,
     confidence: float = 0.95,
     log: str | os.PathLike | None = None,
@@ -93,12 +92,15 @@ def measure_probes(
         folds = Folds.of(places, np.array([*recording.starts]), recording.steps)
         inputs = _inputs(frozen, recording, places)
         layers = dict(zip(names, _activations(frozen, recording, places), strict=True))
-        shuffled = [kernel_of(each) for each in _activations(frozen, recording, places, is_shuffled=True)]
+        shuffled = [  # errors by shuffle and layer
+            [errors_of(kernel_of(each), targets, folds)[0] for each in _activations(frozen, recording, places, seed)]
+            for seed in range(SHUFFLES)
+        ]
         perturbation, seed = recording.perturbation, recording.seed + 1  # other starts than those of the recording
     rows, penalties = {}, {}
-    for layer, other in zip((INPUT, *names), (None, *shuffled), strict=True):
+    for layer, others in zip((INPUT, *names), (None, *zip(*shuffled, strict=True)), strict=True):
         kernel = kernel_of(inputs[0] if layer == INPUT else layers[layer])
-        numbers, penalties[layer] = _decode(kernel, other, targets, folds, intervals)
+        numbers, penalties[layer] = _decode(kernel, others, targets, folds, intervals)
         facts = {"layer": layer, "states": len(places), "groups": folds.count}
         rows[layer] = [
             {"variable": name, "byte": byte, **facts, **{key: values[n] for key, values in numbers.items()}}
@@ -112,13 +114,12 @@ def measure_probes(
             if not found:
                 continue
             count = max(starts, folds.count)
-            erasures = Erasures(layers[layer], targets[:, found], penalties[layer][found], directions=count)
+            erasures = Erasures(layers[layer], targets[:, found], penalties[layer][found])
             left = left_after_erasing(layers[layer], targets[:, found], penalties[layer][found], folds)
             actions = None if frozen.state_shapes else _Actions(frozen, layer, inputs, folds)
             for number, place in enumerate(found):
-                row, own = rows[layer][place], erasures.of(number)
+                row, own, controls = rows[layer][place], erasures.of(number), erasures.noise(number, count)
                 row |= {"before": left[0][number], "after": left[1][number]}
-                controls = [erasures.random(direction, own) for direction in range(count)]
                 if actions:
                     row |= _compared("actions", *actions.changed(own, controls), intervals)
                 if starts and row["r2"] == max(rows[name][place]["r2"] for name in hidden):
@@ -148,10 +149,10 @@ def _inputs(frozen: FrozenModel, recording: RolloutFile, places: np.ndarray) -> 
 
 
 def _activations(
-    frozen: FrozenModel, recording: RolloutFile, places: np.ndarray, *, is_shuffled: bool = False
+    frozen: FrozenModel, recording: RolloutFile, places: np.ndarray, shuffle: int | None = None
 ) -> list[np.ndarray]:
     """Returns the activations of each layer at some steps of a recording, (places, ...)."""
-    network = ReplayedNetwork(frozen, [layer.name for layer in frozen.layers], is_shuffled=is_shuffled)
+    network = ReplayedNetwork(frozen, [layer.name for layer in frozen.layers], shuffle=shuffle)
     network.rewind(actions=np.array(recording.actions), scores=recording.scores_before, starts=recording.starts)
     found, first = [], 0
     for (block,) in recording.blocks("observations"):
@@ -165,9 +166,16 @@ def _activations(
 
 
 def _decode(
-    kernel: np.ndarray, shuffled: np.ndarray | None, targets: np.ndarray, folds: Folds, intervals: Intervals
+    kernel: np.ndarray,
+    shuffled: Sequence[np.ndarray] | None,
+    targets: np.ndarray,
+    folds: Folds,
+    intervals: Intervals,
 ) -> tuple[Row, np.ndarray]:
-    """Returns how well each variable is decoded, with the controls, as arrays (variables,), and the penalties."""
+    """Returns how well each variable is decoded, with the controls, as arrays (variables,), and the penalties.
+
+    `shuffled` are the errors of probes of shuffled weights.
+    """
     # Beside the true labels those of another moment, which are as smooth in time
     labels = np.concatenate([targets, np.roll(targets, len(targets) // 2, axis=0)], axis=1)
     both, spreads, penalties = errors_of(kernel, labels, folds)
@@ -176,9 +184,10 @@ def _decode(
     numbers = intervals("r2", np.stack([spread - own, spread]), _share)
     numbers["shuffled_labels"] = r2_of(both[count:], spreads[count:])
     if shuffled is not None:
-        errors, _, _ = errors_of(shuffled, targets, folds)
-        numbers["shuffled_weights"] = r2_of(errors, spread)
-        numbers |= intervals("gain", np.stack([errors - own, spread]), _share)
+        errors = np.stack(shuffled)
+        numbers["shuffled_weights"] = r2_of(errors.mean(axis=0), spread)
+        numbers["beaten"] = (errors.sum(axis=-1) > own.sum(axis=-1)).mean(axis=0)
+        numbers |= intervals("gain", np.stack([errors.mean(axis=0) - own, spread]), _share)
     return numbers, penalties[:count]
 
 
@@ -188,10 +197,10 @@ def _share(games: Sequence[np.ndarray]) -> np.ndarray:
     return part / np.maximum(whole, 1e-12)
 
 
-def _compared(name: str, own: np.ndarray, random: np.ndarray, intervals: Intervals) -> Row:
-    """Returns what an erasure changes, and how much more than random directions; one number per group or start."""
-    changed = intervals(name, own, mean_over_games) | {f"{name}_random": random.mean()}
-    return changed | intervals(f"{name}_excess", own - random, mean_over_games)
+def _compared(name: str, own: np.ndarray, noise: np.ndarray, intervals: Intervals) -> Row:
+    """Returns what an erasure changes, and how much more than one of noise; from one number per group or start."""
+    means = {name: own.mean(), f"{name}_noise": noise.mean()}
+    return means | intervals(f"{name}_excess", own - noise, mean_over_games)
 
 
 class _Actions:
@@ -200,15 +209,13 @@ class _Actions:
     def __init__(self, frozen: FrozenModel, layer: str, inputs: list[np.ndarray], folds: Folds) -> None:
         import tensorflow as tf
 
-        keras_layer = next(each.keras_layer for each in frozen.layers if each.name == layer)
-        self._erased = ErasedModel(frozen.step_model([frozen.layers[-1].name]), keras_layer)
+        self._erased = ErasedModel(frozen.step_model([frozen.layers[-1].name]), _keras_name(frozen, layer))
         self._run = tf.function(lambda states: self._erased.model(states, training=False), reduce_retracing=True)
-        every = -(-len(inputs[0]) // OF_ACTIONS)
-        self._groups = [[each[folds.groups == group][::every] for each in inputs] for group in range(folds.count)]
+        self._groups = [[each[folds.groups == group] for each in inputs] for group in range(folds.count)]
         self._whole = [self._choose(states) for states in self._groups]
 
     def changed(self, own: Erasure, controls: Sequence[Erasure]) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the share of changed actions in each group, also with a random direction for each group."""
+        """Returns the share of changed actions in each group, also with a control for each group."""
         shares = []
         for states, whole, control in zip(self._groups, self._whole, controls, strict=False):
             for erasure in (own, control):
@@ -236,32 +243,44 @@ class _Games:
         self._frozen, self._perturbation, self._seed = frozen, perturbation, seed
         self._steps, self._progress = steps, progress
         self._starts = list(islice(episode_starts(perturbation.protocol(frozen), seed=seed), starts))
-        self._players: dict[str, tuple[Player, Erasing]] = {}  # by layer
+        self._players: dict[str, tuple[Player, ErasedModel]] = {}  # by layer
         self.whole = self._scores(Player(frozen, perturbation, seed=seed), None, [])
 
     def changes(self, layer: str, own: Erasure, controls: Sequence[Erasure]) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the change of each start's score, also with a random direction for each start."""
+        """Returns the change of each start's score, also with a control for each start."""
         if layer not in self._players:
-            erasing = Erasing(self._frozen, layer)
-            player = Player(self._frozen, self._perturbation, seed=self._seed, intervening=erasing)
-            self._players[layer] = player, erasing
-        player, erasing = self._players[layer]
+            self._players[layer] = self._player_of(layer)
+        player, erased = self._players[layer]
         count = len(self._starts)
-        scores = self._scores(player, erasing, [own] * count), self._scores(player, erasing, controls[:count])
+        scores = self._scores(player, erased, [own] * count), self._scores(player, erased, controls[:count])
         return scores[0] - self.whole, scores[1] - self.whole
 
-    def _scores(self, player: Player, erasing: Erasing | None, erasures: Sequence[Erasure]) -> np.ndarray:
+    def _player_of(self, layer: str) -> tuple[Player, ErasedModel]:
+        """Returns the agent, and where to say what is erased from a layer."""
+        made = []
+
+        def prepare(model):
+            made.append(ErasedModel(model, _keras_name(self._frozen, layer)))
+            return made[0].model
+
+        return Player(self._frozen, self._perturbation, seed=self._seed, prepare=prepare), made[0]
+
+    def _scores(self, player: Player, erased: ErasedModel | None, erasures: Sequence[Erasure]) -> np.ndarray:
         scores = []
         with closing(world_of_agent(self._frozen, self._perturbation.protocol(self._frozen))) as world:
             for number, start in enumerate(self._starts):
-                if erasing:
-                    erasing.erase(erasures[number])
+                if erased:
+                    erased.erase(erasures[number])
                 episode = Episode(world, player, start, number)
                 while not world.is_done and world.steps < self._steps:
                     episode.step()
                     self._progress.advance()
                 scores.append(episode.score)
         return np.array(scores)
+
+
+def _keras_name(frozen: FrozenModel, layer: str) -> str:
+    return next(each.keras_layer for each in frozen.layers if each.name == layer)
 
 
 def _cell(value: Any) -> Any:

@@ -17,11 +17,13 @@ _DECODED, _CONTROL = "Decoded: R² of a linear probe", "Control: weights shuffle
 _ACTIONS, _SCORE = "Erased: actions that change", "Score"
 _CAPTION = (
     "R²: 1 is perfect, 0 no better than the mean; on episodes or blocks of time that the probe never saw. observation: "
-    "the raw pixels. Erased: what linear probes find is removed from one layer; in brackets a random direction that "
-    "changes activations by as much. The score is that of games without the variable in the layer that tells most of "
-    "it, less that of the whole agent. * the interval of the difference to the control excludes 0. ? not shown to be "
-    "gone: on other states, a new probe finds more than half of it, or found nothing before. – not measured: nothing "
-    "was decoded (or the network has a memory)."
+    "the raw pixels. Control: mean of five networks with shuffled weights. Erased: what linear probes find is removed "
+    "from one layer; in brackets, a label of noise is, and activations change by as much. The score is that of games "
+    "without the variable in the layer that tells most of it, less that of the whole agent. * R² differs from the "
+    "control, and from each of the five in the same direction; or more actions change, or more points are lost, than "
+    "in brackets (intervals exclude 0, uncorrected: in a large table, some do by chance). ? not shown to be gone: on "
+    "other states, a new probe finds more than half of it, or found nothing before. – not measured: nothing was "
+    "decoded (or the network has a memory)."
 )
 _LETTERS = 165  # of a line of the caption
 _BLUES, _ORANGES = (
@@ -59,7 +61,12 @@ def draw_probes(probes: str | os.PathLike, outputs: Sequence[str | os.PathLike],
         + p9.scale_colour_identity()
         + p9.labs(title=title, subtitle=facts, caption=caption, x="", y="")
         + style.figure_theme((13.0, height), has_legend=False)
-        + p9.theme(panel_grid_major=p9.element_blank(), strip_text=p9.element_text(size=8.5))
+        + p9.theme(
+            panel_grid_major=p9.element_blank(),
+            strip_text=p9.element_text(size=8.5),
+            plot_caption=p9.element_text(ha="left"),
+            plot_caption_position="plot",
+        )
     )
     style.save_figure(figure, outputs)
 
@@ -71,16 +78,18 @@ def _cells(table: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for _, row in table.iterrows():
         place, is_hidden = (row["variable"], row["layer"]), row["layer"] not in (layers[0], layers[-1])
-        star = "*" if row["gain_low"] > 0 or row["gain_high"] < 0 else ""
+        is_better, is_worse = (row["gain_low"] > 0, row["beaten"] == 1), (row["gain_high"] < 0, row["beaten"] == 0)
+        star = "*" if all(is_better) or all(is_worse) else ""
         rows.append((_DECODED, *place, f"{_two(row['r2'])}{star}", row["r2"], _BLUES))
         if row["layer"] != layers[0]:
             rows.append((_CONTROL, *place, _two(row["shuffled_weights"]), row["shuffled_weights"], _BLUES))
         if is_hidden:
-            actions, random = 100 * row["actions"], 100 * row["actions_random"]
-            label = f"{actions:.0f} % ({random:.0f}){_marks(row, 'actions')}"
+            label = f"{100 * row['actions']:.0f} % ({100 * row['actions_noise']:.0f})"
+            label += _marks(row, row["actions_excess_low"] > 0)
             rows.append((_ACTIONS, *place, label, row["actions"], _ORANGES))
         if np.isfinite(row["score"]):
-            label = f"{_signed(row['score'])} ({_signed(row['score_random'])}){_marks(row, 'score')}"
+            label = f"{_signed(row['score'])} ({_signed(row['score_noise'])})"
+            label += _marks(row, row["score_excess_high"] < 0)
             rows.append((_SCORE, row["variable"], "score", label, abs(row["score"]) / largest, _ORANGES))
     cells = pd.DataFrame(rows, columns=["panel", "variable", "layer", "label", "share", "map"])
     cells["label"] = cells["label"].where(cells["share"].notna(), "–")
@@ -93,10 +102,9 @@ def _cells(table: pd.DataFrame) -> pd.DataFrame:
     return cells
 
 
-def _marks(row: pd.Series, name: str) -> str:
-    is_other = row[f"{name}_excess_low"] > 0 or row[f"{name}_excess_high"] < 0
-    is_gone = row["before"] > _FOUND and row["after"] < row["before"] / 2
-    return "*" * is_other + "?" * (not is_gone)
+def _marks(row: pd.Series, is_used: bool) -> str:
+    is_gone = row["before"] > _FOUND and abs(row["after"]) < row["before"] / 2  # not if one is NaN
+    return "*" * is_used + "?" * (not is_gone)
 
 
 def _two(number: float) -> str:

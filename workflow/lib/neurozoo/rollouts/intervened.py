@@ -7,7 +7,7 @@ import numpy as np
 
 from neurozoo.agents.frozen import FrozenModel
 from neurozoo.errors import NeurozooError
-from neurozoo.interventions.activations import ErasedModel, Erasure, IntervenedModel, replacement_of
+from neurozoo.interventions.activations import IntervenedModel, replacement_of
 from neurozoo.interventions.intervention import INPUT, OF_RECORDINGS, Intervention, check_layer
 from neurozoo.rollouts.replayed import ReplayedNetwork
 from neurozoo.rollouts.rollout_files import open_rollout, recognise
@@ -58,30 +58,6 @@ class Intervening:
         if self._model is None:
             return observation * factor + value
         self._model.replace((factor, value))
-        return observation
-
-
-class Erasing(Intervening):
-    """Erases a direction from a layer in every step; which one, `erase` says, also between episodes."""
-
-    def __init__(self, frozen: FrozenModel, layer: str) -> None:
-        check_layer(layer, names := [each.name for each in frozen.layers])
-        self._keras_layer = frozen.layers[names.index(layer)].keras_layer
-
-    def prepare(self, model: "keras.Model") -> "keras.Model":
-        """Returns the model of a step."""
-        self._erased = ErasedModel(model, self._keras_layer)
-        return self._erased.model
-
-    def erase(self, erasure: Erasure) -> None:
-        """Erases this direction from now on, instead of another one."""
-        self._erased.erase(erasure)
-
-    def begin(self, episode: int) -> None:
-        """Begins an episode."""
-
-    def step(self, observation: np.ndarray, *, is_active: bool = True) -> np.ndarray:
-        """Returns what the agent sees of an observation: all of it."""
         return observation
 
 

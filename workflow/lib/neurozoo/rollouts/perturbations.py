@@ -19,12 +19,8 @@ from neurozoo.interventions.intervention import INPUT, Intervention
 if TYPE_CHECKING:
     import keras
 
-OBSERVATION, ACTION, PARAMETER, SHUFFLED = (
-    1,
-    2,
-    3,
-    5,
-)  # last entry of the seed: each kind of noise has its own generator
+# Last entry of the seed: each kind of noise has its own generator; 4 is that of `intervened`.
+OBSERVATION, ACTION, PARAMETER, SHUFFLED = 1, 2, 3, 5
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,10 @@
 
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from neurozoo.rollouts.change_checks import check_successor
 from neurozoo.rollouts.intervened import Intervening
 from neurozoo.rollouts.perturbations import ACTION, OBSERVATION, Perturbation, perturb_kernels
 
+if TYPE_CHECKING:
+    import keras
+
 EPSILON = 0.05  # usual probability of a random action in tests of agents that are greedy
 
 
@@ -45,8 +48,8 @@ class Player:
     """A frozen agent and its perturbation, in one environment. It chooses actions by a rule, and remembers.
 
     The seed is that of all noise; the rule is `greedy`, `sampled` or `continuous`, or the agent's own. `recorded` is a
-    rollout of the agent itself, from which some interventions take activations. `intervening` replaces activations in
-    a way that a perturbation cannot describe.
+    rollout of the agent itself, from which some interventions take activations. `prepare` changes the model of a
+    step, in a way that a perturbation cannot describe; not beside an intervention.
 
     Attributes:
         change: What changes from one step of an episode on, see `Change`. Between episodes, it may be replaced by one
@@ -64,18 +67,19 @@ class Player:
         seed: int,
         action_rule: str | None = None,
         recorded: str | os.PathLike | None = None,
-        intervening: Intervening | None = None,
+        prepare: Callable[["keras.Model"], "keras.Model"] | None = None,
     ):
         self._seed, self.change = seed, perturbation.change
-        intervention, self._intervening = perturbation.played_intervention, intervening
+        intervention, self._intervening = perturbation.played_intervention, None
         if intervention is not None:
             self._intervening = Intervening(frozen, intervention, recorded, seed=seed)
+            prepare = self._intervening.prepare
         self._is_always_intervening = perturbation.intervention is not None
         self._successor = None if self.change is None else _successor(frozen, perturbation, seed=seed)
         self._actions = frozen.actions
         low, high = observation_range(frozen.protocol, frozen.shape) or (0.0, 1.0)
         self._deviation = perturbation.observation * (high - low)
-        forward = _compiled_forward_pass(frozen, noise=perturbation.parameter, seed=seed, intervening=self._intervening)
+        forward = _compiled_forward_pass(frozen, noise=perturbation.parameter, seed=seed, prepare=prepare)
         self._is_continuous = frozen.is_continuous
         self._num_outputs = len(frozen.actions)
         rule = own_rule(frozen) if action_rule is None else action_rule
@@ -192,15 +196,17 @@ def default_epsilon(frozen: FrozenModel) -> float:
     return EPSILON if frozen.action_rule == "greedy" and not frozen.is_continuous else 0.0
 
 
-def _compiled_forward_pass(frozen: FrozenModel, *, noise: float, seed: int, intervening: Intervening | None) -> Forward:
+def _compiled_forward_pass(
+    frozen: FrozenModel, *, noise: float, seed: int, prepare: Callable[["keras.Model"], "keras.Model"] | None
+) -> Forward:
     """Returns a fast function of the frozen network."""
     import tensorflow as tf
 
     model = frozen.step_model([frozen.representation.name, frozen.layers[-1].name])
     if noise:
         perturb_kernels(model, noise, seed=seed)
-    if intervening:
-        model = intervening.prepare(model)
+    if prepare:
+        model = prepare(model)
     run = tf.function(lambda inputs: model(inputs, training=False))
 
     def forward(inputs: PolicyInputs, state: State) -> tuple[NetworkOutputs, State]:

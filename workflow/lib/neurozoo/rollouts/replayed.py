@@ -13,8 +13,8 @@ class ReplayedNetwork:
 
     A network with a history needs the steps in their order, from the first one on; a network with a memory computes
     them one by one. Others may be asked about any steps. If `keeps_memory`, the memory after each step follows the
-    activations. The kernels get the noise with which the rollout was played, see `perturb_kernels`. If `is_shuffled`,
-    the weights are shuffled.
+    activations. The kernels get the noise with which the rollout was played, see `perturb_kernels`. `shuffle` is
+    the seed by which the weights are shuffled, if they are.
     """
 
     def __init__(
@@ -25,15 +25,15 @@ class ReplayedNetwork:
         noise: float = 0.0,
         seed: int = 0,
         keeps_memory: bool = False,
-        is_shuffled: bool = False,
+        shuffle: int | None = None,
     ):
         import tensorflow as tf
 
         model = frozen.step_model(list(layers))
         if noise:
             perturb_kernels(model, noise, seed=seed)
-        if is_shuffled:
-            shuffle_weights(model, seed=seed)
+        if shuffle is not None:
+            shuffle_weights(model, seed=shuffle)
         self._frozen = frozen
         self._count = len(layers)
         self._kept = self._count + (len(frozen.state_shapes) if keeps_memory else 0)
