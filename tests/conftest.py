@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"  # see `SteadyImport`
 # What shells ignore for commands in the background, and `nohup`, would be ignored in all processes that tests start.
 for ignored in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(ignored) is signal.SIG_IGN:
@@ -34,7 +35,31 @@ if str(LIBRARY) not in sys.path:
 from neurozoo.machine import LightImport  # noqa: E402, found by the line before
 from neurozoo.native.processor import processor_flags  # noqa: E402
 
-sys.meta_path.insert(0, LightImport())  # as in the programs of the project
+
+class SteadyImport(LightImport):
+    """Lets TensorFlow add in one order in all processes that run tests, since they share recordings.
+
+    Programs of the project choose for themselves: one thread without oneDNN, or oneDNN where they learn. Here the test
+    that comes first would choose for all that follow.
+    """
+
+    def find_spec(self, name, path=None, target=None):
+        spec = super().find_spec(name, path, target)
+        if spec:
+            execute = spec.loader.exec_module
+
+            def execute_steadily(module):
+                os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"  # also read by the first operation
+                execute(module)
+                from neurozoo.agents.frozen import use_one_thread
+
+                use_one_thread()
+
+            spec.loader.exec_module = execute_steadily
+        return spec
+
+
+sys.meta_path.insert(0, SteadyImport())
 
 # Seconds: ends what hangs, and nothing that is only slow because the machine has much else to do.
 PATIENCE = 600

@@ -202,3 +202,13 @@ def test_operations_are_deterministic_on_a_gpu_because_a_run_must_continue_exact
     monkeypatch.setattr(tf.config.experimental, "enable_op_determinism", lambda: calls.append("deterministic"))
     keep_to_threads(3)
     assert calls == [1, 3] + ["deterministic"] * len(devices)
+
+
+@pytest.mark.skipif(os.environ.get("KERAS_BACKEND", "tensorflow") != "tensorflow", reason="of TensorFlow")
+def test_a_learner_in_a_test_does_not_choose_how_later_tests_add():
+    keep_to_threads(3)
+    import tensorflow as tf
+    from tensorflow.python.util import _pywrap_util_port as facts
+
+    assert not facts.IsMklEnabled()  # oneDNN
+    assert tf.config.threading.get_intra_op_parallelism_threads() == 1
