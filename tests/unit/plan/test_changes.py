@@ -21,7 +21,7 @@ from neurozoo.plan.snakemake_records import record_of
 PLACES = [
     *(("pong", model) for model in ("small", "small_layer_norm", "impala_shallow")),
     ("hard_maze", "simple"),
-    ("river_crossing", "modular"),
+    *(("river_crossing", model) for model in ("modular", "full", "plain")),
     *(("maze", model) for model in ("maze_recurrent", "full", "plain")),
     *(("mario", model) for model in ("full", "plain")),
 ]
