@@ -1,12 +1,16 @@
-"""Networks of dense layers that were evolved, as agents in levels: read from the checkpoint of a run."""
+"""Networks that were trained or evolved, as agents in levels: read from the checkpoint of a run."""
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from neurozoo.errors import NeurozooError
 from neurozoo.files import parse_json
+from neurozoo.files.npz import DAMAGE, read_npz
 from neurozoo.networks.catalogue import get_network
 from neurozoo.networks.chains import Layout
 from neurozoo.networks.numpy_networks import dense_network
@@ -20,6 +24,21 @@ class TrainedWeights(NamedTuple):
     model: str
     num_actions: int
     theta: np.ndarray
+
+
+@contextmanager
+def reading_agent(path: str | os.PathLike, *, levels: str) -> Iterator[dict[str, np.ndarray]]:
+    """Gives the arrays of an agent's file (.npz); what is found wrong with them becomes one sentence.
+
+    Raises:
+        NeurozooError: The file is missing or damaged, or no agent for `levels`.
+    """
+    if not Path(path).exists():
+        raise NeurozooError(f"The agent {path} is missing. Train one, or name a scripted agent.")
+    try:
+        yield read_npz(path)
+    except (*DAMAGE, OSError, NeurozooError) as error:
+        raise NeurozooError(f"{path} is no agent for {levels}: {error}") from error
 
 
 def trained_weights(arrays: Mapping[str, np.ndarray], *, game: str, actions: range) -> TrainedWeights:

@@ -5,8 +5,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
+
+Agents = Literal["all", "trained", "none"]  # `trained` are those of files
 
 
 @dataclass(frozen=True)
@@ -65,12 +68,9 @@ class LevelDomain(ABC):
     reads_generators: bool = False  # whether a trained generator (.npz) can decode solutions
     # Reads the agent of a file (.npz), and raises a NeurozooError if it holds none; None if all agents have names
     read_agent: Callable[[str], object] | None = None
-    # Whether agents of files play one episode in each level, since all would be the same
-    trained_play_once: bool = False
-    all_play_once: bool = False  # whether scripted ones do so, too
+    play_once: Agents = "none"  # who plays one episode in each level, since all would be the same
     objective_range: tuple[float, float] = (0.0, 1.0)  # smallest and largest possible objective
-    needs_core: bool = False  # whether the native core plays
-    trained_need_core: bool = True  # whether it plays for agents of files
+    need_core: Agents = "trained"  # for whom the native core plays
     # Colours of tiles on pages, as `#rrggbb`; empty for walls and free cells of mazes
     tile_colours: tuple[str, ...] = ()
 

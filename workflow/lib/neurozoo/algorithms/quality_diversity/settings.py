@@ -17,6 +17,7 @@ from neurozoo.environments.level_domains import (
     check_decoder,
     get_level_domain,
 )
+from neurozoo.environments.levels import Agents
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.files import sha256_of
 from neurozoo.native import BUILD
@@ -115,9 +116,9 @@ class LevelSearchSettings(Settings):
 
         Raises `NeurozooError` if the core is needed, but none is given.
         """
-        needs_core = self._needs_core(domain)
+        needs_core = self._is_among(domain.need_core)
         if needs_core and core is None:
-            what = f"The game {domain.name}" if domain.needs_core else f"The agent {self.agent}"
+            what = f"The game {domain.name}" if domain.need_core == "all" else f"The agent {self.agent}"
             raise NeurozooError(f"{what} is played by the core, but none was given. {BUILD}")
         return Play(
             agent=self.agent,
@@ -155,10 +156,10 @@ class LevelSearchSettings(Settings):
 
     def needs_besides(self, game: str) -> tuple[Need, ...]:
         """The core plays in some domains, and for trained agents in others."""
-        return ("core",) if self._needs_core(get_level_domain(game)) else ()
+        return ("core",) if self._is_among(get_level_domain(game).need_core) else ()
 
-    def _needs_core(self, domain: LevelDomain) -> bool:
-        return domain.needs_core or (domain.trained_need_core and "agent" in self.files)
+    def _is_among(self, agents: Agents) -> bool:
+        return agents == "all" or (agents == "trained" and "agent" in self.files)
 
     def check_game(self, game: str) -> None:
         """Checks that the domain has what the settings name, and files, as far as no rule has to make them first."""
@@ -172,7 +173,7 @@ class LevelSearchSettings(Settings):
     def describe_protocol(self, game: str) -> dict[str, object]:
         """Returns what an archive's scores depend on: its axes and cells, and how levels are evaluated."""
         domain = get_level_domain(game)
-        plays_once = domain.all_play_once or (domain.trained_play_once and "agent" in self.files)
+        plays_once = self._is_among(domain.play_once)
         learned = {"decoder": self.decoder} if "generator" in self.files else {}
         return {
             "name": f"{game}_{'_'.join(self.axes(domain))}",

@@ -2,15 +2,12 @@
 
 import os
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 
-from neurozoo.environments.evolved_agents import dense_outputs, trained_weights
+from neurozoo.environments.evolved_agents import dense_outputs, reading_agent, trained_weights
 from neurozoo.environments.mazes.recurrent_agent import FEWEST_ACTIONS, MOST_ACTIONS, NETWORK, RecurrentAgent, layout
 from neurozoo.environments.mazes.simulator import FORWARD, SEEN_GOAL, SEEN_WALL, TURN_LEFT, TURN_RIGHT, MazeAgent
-from neurozoo.errors import NeurozooError
-from neurozoo.files.npz import DAMAGE, read_npz
 from neurozoo.networks.maze_network import MAZE_OBSERVATION
 
 _AHEAD, _LEFT, _RIGHT = (2, 3), (1, 4), (3, 4)  # cells of the view
@@ -85,15 +82,10 @@ def read_maze_agent(path: str | os.PathLike) -> MazeAgent:
     Raises:
         NeurozooError: The file is missing, damaged, or of another game or network.
     """
-    if not Path(path).exists():
-        raise NeurozooError(f"The agent {path} is missing. Train one, or name a scripted agent.")
-    try:
-        arrays = read_npz(path)
+    with reading_agent(path, levels="mazes") as arrays:
         if "theta" not in arrays:
             return RecurrentAgent(arrays)
         run = trained_weights(arrays, game="maze", actions=range(FEWEST_ACTIONS, MOST_ACTIONS + 1))
         if run.model == NETWORK:
             return RecurrentAgent(layout(run.num_actions).split(run.theta))
         return DenseAgent(dense_outputs(run, MAZE_OBSERVATION))
-    except (*DAMAGE, OSError, NeurozooError) as error:
-        raise NeurozooError(f"{path} is no agent for mazes: {error}") from error

@@ -50,10 +50,10 @@ class PlatformerDomain(LevelDomain):
     )  # fmt: skip
     default_measures = ("sky_tiles", "jumps")
     agents = (A_STAR,)
-    trained_play_once = True
+    play_once = "trained"
     reads_generators = True
     read_agent = staticmethod(read_runner)
-    needs_core = True
+    need_core = "all"
     tile_colours = t.TILE_COLOURS
 
     def __init__(self, name: str, decoder: Decoder) -> None:

@@ -2,16 +2,13 @@
 
 import os
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 
-from neurozoo.environments.evolved_agents import dense_outputs, trained_weights
+from neurozoo.environments.evolved_agents import dense_outputs, reading_agent, trained_weights
 from neurozoo.environments.platformer.senses import ACTIONS, NUM_SENSED, TICKS_PER_STEP, look_around
 from neurozoo.environments.platformer.simulator import CORE, JUMP, RUNNING, Games, Replay, replay, tiles_of_feet
 from neurozoo.environments.platformer.tiles import HEIGHT, WIDTH
-from neurozoo.errors import NeurozooError
-from neurozoo.files.npz import DAMAGE, read_npz
 
 GAME = "gym.Platformer-v0"
 Runner = Callable[[np.ndarray], np.ndarray]  # from what it senses to a value per action, which the largest one wins
@@ -23,13 +20,9 @@ def read_runner(path: str | os.PathLike) -> Runner:
     Raises:
         NeurozooError: The file is missing, damaged, or of another game or network.
     """
-    if not Path(path).exists():
-        raise NeurozooError(f"The agent {path} is missing. Train one in the game {GAME}, or name a_star.")
-    try:
-        run = trained_weights(read_npz(path), game=GAME, actions=range(len(ACTIONS), len(ACTIONS) + 1))
+    with reading_agent(path, levels="platform levels") as arrays:
+        run = trained_weights(arrays, game=GAME, actions=range(len(ACTIONS), len(ACTIONS) + 1))
         return dense_outputs(run, (1, 1, NUM_SENSED))
-    except (*DAMAGE, OSError, NeurozooError) as error:
-        raise NeurozooError(f"{path} is no agent for platform levels: {error}") from error
 
 
 def run_through(runner: Runner, level: np.ndarray, *, core: str | os.PathLike = CORE) -> tuple[np.ndarray, Replay]:

@@ -8,16 +8,14 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
-from neurozoo.environments.evolved_agents import checked_weights, trained_weights
+from neurozoo.environments.evolved_agents import checked_weights, reading_agent, trained_weights
 from neurozoo.environments.games import RIVER_ACTIONS
 from neurozoo.environments.river_agents import DESIRES, shunting_landscape
 from neurozoo.environments.river_crossing import HANDS, STONE, WATER
 from neurozoo.errors import NeurozooError
-from neurozoo.files.npz import DAMAGE, read_npz
 from neurozoo.networks import modular
 from neurozoo.networks.catalogue import get_network
 from neurozoo.networks.chains import OBJECTS_SHAPE
@@ -87,17 +85,13 @@ def read_river_agent(path: str | os.PathLike) -> LandscapeAgent:
     Raises:
         NeurozooError: The file is missing, damaged, or of another game or network.
     """
-    if not Path(path).exists():
-        raise NeurozooError(f"The agent {path} is missing. Train one, or name a scripted agent.")
-    try:
+    with reading_agent(path, levels="worlds of the river crossing task") as loaded:
         actions = len(RIVER_ACTIONS)
-        run = trained_weights(read_npz(path), game="river_crossing", actions=range(actions, actions + 1))
+        run = trained_weights(loaded, game="river_crossing", actions=range(actions, actions + 1))
         layout = get_network(run.model).layout(run.num_actions, OBJECTS_SHAPE)
         if not layout.network.is_modular:
             raise NeurozooError(f"It should be of a modular network, but is of {run.model!r}.")
         arrays = layout.split(checked_weights(run.theta, layout))
-    except (*DAMAGE, OSError, NeurozooError) as error:
-        raise NeurozooError(f"{path} is no agent for worlds of the river crossing task: {error}") from error
     decision, landscape, _ = (placed.layer for placed in layout.layers)
     weights = [array for name, array in arrays.items() if name.startswith(f"{decision.name}/")]
     kernel, movement = arrays.get(f"{landscape.name}/w"), arrays.get("out/w")

@@ -50,8 +50,7 @@ class RiverDomain(LevelDomain):
     default_measures = ("stones_placed", "steps")
     agents = tuple(AGENTS)
     read_agent = staticmethod(read_river_agent)
-    trained_play_once = all_play_once = True
-    trained_need_core = False
+    play_once, need_core = "all", "none"
     tile_colours = ("#7fb069", "#ffd500", "#8d8d94", "#3a86d8", "#c1272d", "#f4f1de")
 
     def decode(self, solutions: np.ndarray) -> np.ndarray:
