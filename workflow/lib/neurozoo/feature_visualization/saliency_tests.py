@@ -14,6 +14,7 @@ from neurozoo.errors import NeurozooError
 from neurozoo.feature_visualization.saliency import METHODS, ExplainedNetwork, Question
 from neurozoo.feature_visualization.saliency_moments import Moments, lead
 from neurozoo.records.statistics import bootstrap_intervals, holm_corrected, mean_over_games, signed_rank_test
+from neurozoo.rollouts.perturbations import shuffle_weights
 
 if TYPE_CHECKING:
     import keras
@@ -168,7 +169,7 @@ def shuffle_from_the_output_down(model: "keras.Model", layers: Sequence[str]) ->
         for layer in reversed(layers):
             own = [each for each in model.layers if owners[each.name] == layer and each.weights]
             for each in own:
-                each.set_weights([random.permuted(part.ravel()).reshape(part.shape) for part in each.get_weights()])
+                shuffle_weights(each, random)
             if own:
                 yield layer
     finally:

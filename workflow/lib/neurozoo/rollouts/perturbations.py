@@ -128,7 +128,6 @@ def perturb_kernels(model: "keras.Model", noise: float, *, seed: int) -> None:
         layer.kernel.assign(layer.kernel + np.float32(noise) * draws)
 
 
-def shuffle_weights(model: "keras.Model", *, seed: int) -> None:
-    """Shuffles each array of weights: a network that has learned nothing, with weights of the same distribution."""
-    random = np.random.default_rng([seed, 0, SHUFFLED])
-    model.set_weights([random.permuted(part.ravel()).reshape(part.shape) for part in model.get_weights()])
+def shuffle_weights(part: "keras.Model | keras.Layer", random: np.random.Generator) -> None:
+    """Shuffles each array of weights: what has learned nothing, with weights of the same distribution."""
+    part.set_weights([random.permuted(array.ravel()).reshape(array.shape) for array in part.get_weights()])

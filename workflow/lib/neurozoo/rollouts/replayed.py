@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 
 from neurozoo.agents.frozen import FrozenModel
-from neurozoo.rollouts.perturbations import perturb_kernels, shuffle_weights
+from neurozoo.rollouts.perturbations import SHUFFLED, perturb_kernels, shuffle_weights
 
 
 class ReplayedNetwork:
@@ -33,7 +33,7 @@ class ReplayedNetwork:
         if noise:
             perturb_kernels(model, noise, seed=seed)
         if shuffle is not None:
-            shuffle_weights(model, seed=shuffle)
+            shuffle_weights(model, np.random.default_rng([shuffle, 0, SHUFFLED]))
         self._frozen = frozen
         self._count = len(layers)
         self._kept = self._count + (len(frozen.state_shapes) if keeps_memory else 0)
