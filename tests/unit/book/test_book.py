@@ -320,7 +320,7 @@ def test_a_claim_may_keep_the_states_that_continue_its_runs_elsewhere(project):
     at = kept / "ga" / "pong" / "small" / "1" / "state"
     assert {path.name: path.read_bytes() for path in at.iterdir()} == files
     page = (root / "docs/results/tiny.md").read_text()
-    assert "mkdir -p results/tiny && cp -r docs/results/tiny/runs results/tiny/\n" in page
+    assert "mkdir -p results/tiny && cp -rn docs/results/tiny/runs results/tiny/\n" in page
     # On a machine without the results, the state stays.
     shutil.rmtree(root / "results")
     make_book(["tiny"], project=root, workdir=root)

@@ -13,6 +13,7 @@ import pytest
 import training_processes
 import yaml
 from neurozoo.agents.checkpoint import read_checkpoint
+from neurozoo.book.update import STATE_FILES
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation.native import NativeEvaluator
 from neurozoo.genomes.genome import decode
@@ -277,6 +278,18 @@ def test_a_larger_budget_continues_and_equals_a_run_that_had_it_from_the_start(r
     runner.finish(tmp_path)
     assert_same_results(tmp_path, uninterrupted)
     assert not (tmp_path / "superseded").exists()
+
+
+def test_the_files_that_the_book_keeps_continue_a_run_on_another_machine(runner, uninterrupted, tmp_path):
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    runner.finish(here, settings={"frames": 1500})
+    (elsewhere / "state").mkdir(parents=True)
+    for name in STATE_FILES:
+        shutil.copy(here / "state" / name, elsewhere / "state" / name)
+    runner.finish(elsewhere)
+    assert reports(elsewhere) == reports(uninterrupted)
+    for name in ("checkpoint.npz", "genome.json"):
+        assert (elsewhere / name).read_bytes() == (uninterrupted / name).read_bytes()
 
 
 def test_a_smaller_budget_that_is_spent_starts_anew_and_keeps_the_old_state(runner, uninterrupted, tmp_path):

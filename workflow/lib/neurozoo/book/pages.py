@@ -250,7 +250,7 @@ def page_of(entry: Entry) -> str:
     parts += ["## Repeat it\n", "\n".join(["```", *commands, "```\n"])]
     if claim.keeps_state and entry.record is not None:
         kept = FOLDER / entry.name / STATES
-        commands = [f"mkdir -p {entry.results} && cp -r {kept.as_posix()} {entry.results}/", claim.again]
+        commands = [f"mkdir -p {entry.results} && cp -rn {kept.as_posix()} {entry.results}/", claim.again]
         parts += ["Or go on where these runs are, to the same bytes:\n", "\n".join(["```", *commands, "```\n"])]
     if claim.movies:
         parts.append(f"It also makes {', '.join(f'`{movie}`' for movie in claim.movies)}.\n")

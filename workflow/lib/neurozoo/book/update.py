@@ -211,7 +211,7 @@ def _keep_states(runs: Sequence[ClaimRun], folder: Path) -> None:
             continue
         state = run.folder / "state"
         if find(state, "arrays/*.npy"):
-            raise NeurozooError(f"{state} has arrays, too large for a record. Take keeps_state from the claim.")
+            raise NeurozooError(f"{state} has arrays, too large for a record. Remove keeps_state from the claim.")
         # The log comes after the state, which says how much of it counts: a training may write meanwhile.
         for name in STATE_FILES:
             copy_file(state / name, folder / STATES / run.recorded.name / "state" / name)
