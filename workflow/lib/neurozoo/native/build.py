@@ -85,7 +85,7 @@ def build_native(
     jobs: int,
     log: str | os.PathLike,
 ) -> None:
-    """Compiles the core and TensorFlow's ops (about two minutes on one core; later builds only what changed).
+    """Compiles the core and TensorFlow's ops (two to four minutes of a core; later builds only what changed).
 
     The emulator is patched (`native/ale_patch/ale.patch`), and compiled for what it does in a few games. Neither
     changes what is played. Where it cannot be watched (another compiler than GCC, no games, an instruction set that
