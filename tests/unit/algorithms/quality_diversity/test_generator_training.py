@@ -118,6 +118,33 @@ def test_a_training_that_was_interrupted_gives_the_same_generator(tmp_path):
         train_generator(TINY, CORPUS, state=tmp_path / "state.npz")
 
 
+def test_weights_are_read_for_all_gradients_before_one_of_them_changes():
+    # In the graph that TensorFlow runs, not in the one that it was given.
+    from tensorflow.python.eager import context
+
+    training = GeneratorTraining(TINY, CORPUS.levels)
+    context.enable_run_metadata()
+    try:
+        training.advance()
+        graphs = context.export_run_metadata().partition_graphs
+    finally:
+        context.disable_run_metadata()
+    checked = 0
+    for graph in graphs:
+        before = {node.name: [name.lstrip("^").partition(":")[0] for name in node.input] for node in graph.node}
+        for change in (node for node in graph.node if node.op == "AssignSubVariableOp"):
+            known, new = set(), [change.name]
+            while new:
+                known.update(new)
+                new = [name for each in new for name in before[each] if name not in known]
+            reads = [
+                node.name for node in graph.node if node.op == "ReadVariableOp" and node.input[0] == change.input[0]
+            ]
+            checked += len(reads)
+            assert known.issuperset(reads), change
+    assert checked >= 4 * 3 + 10  # each weight of the critic three times, each of the generator
+
+
 def test_drawn_levels_are_kept_in_a_file(tmp_path):
     write_corpus(tmp_path / "levels.npz", replace(CORPUS, num_rejected=3, seed=7))
     found = kept_corpus(tmp_path / "levels.npz", 7, count=8)

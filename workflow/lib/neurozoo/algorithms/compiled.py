@@ -92,7 +92,7 @@ def training_step(trainer: "keras.Model", *, any_batch: bool = False) -> Callabl
         with tf.GradientTape() as tape:
             loss = trainer.compute_loss(batch, y_pred=trainer(batch))
         weights = trainer.trainable_weights
-        trainer.optimizer.apply(tape.gradient(loss, weights), weights)
+        apply_gradients(trainer.optimizer, tape.gradient(loss, weights), weights)
 
     compiled = tf.function(step, autograph=False)
     if not any_batch:
@@ -283,6 +283,18 @@ def _assign(variables: Iterable[Iterable["keras.Variable"]], values: Iterable[It
 
 def _values(variables: Iterable["keras.Variable"]) -> list:
     return [each.value for each in variables]
+
+
+def apply_gradients(optimizer: "keras.optimizers.Optimizer", gradients: Sequence, weights: Sequence) -> None:
+    """Changes weights when all gradients are known; for use inside of an update that TensorFlow compiles.
+
+    A gradient may use a weight that another gradient changes first: TensorFlow orders reading before writing, but its
+    graph optimizer can lose that order.
+    """
+    import tensorflow as tf
+
+    with tf.control_dependencies(gradients):
+        optimizer.apply(gradients, weights)
 
 
 def fused(optimizer: "keras.optimizers.Optimizer") -> "keras.optimizers.Optimizer":

@@ -13,6 +13,7 @@ import keras
 import numpy as np
 from keras import layers, ops
 
+from neurozoo.algorithms.compiled import apply_gradients
 from neurozoo.algorithms.quality_diversity.generator_settings import GeneratorSettings
 from neurozoo.environments.platformer.generator import SOLUTION_SIZE
 from neurozoo.environments.platformer.generator import Generator as TrainedGenerator
@@ -152,7 +153,7 @@ def gan_steps(
             if not clips and settings.gradient_penalty:
                 loss = loss + settings.gradient_penalty * slope_penalty(critic, real, fake, shares)
         weights = critic.trainable_weights
-        optimizers[0].apply(tape.gradient(loss, weights), weights)
+        apply_gradients(optimizers[0], tape.gradient(loss, weights), weights)
         if clips:
             for weight in weights:
                 weight.assign(ops.clip(weight, -settings.clip, settings.clip))
@@ -165,7 +166,7 @@ def gan_steps(
             if not clips and settings.logit_penalty:
                 loss = loss + settings.logit_penalty * tf.reduce_mean(tf.square(outputs))
         weights = generator.trainable_weights
-        optimizers[1].apply(tape.gradient(loss, weights), weights)
+        apply_gradients(optimizers[1], tape.gradient(loss, weights), weights)
         return loss
 
     levels = tf.TensorSpec((settings.batch_size, HEIGHT, WIDTH), tf.uint8)
