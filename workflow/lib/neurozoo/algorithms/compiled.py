@@ -7,7 +7,9 @@ update and a third of that of a prediction, and with JAX three quarters of a ste
 import itertools
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -318,7 +320,9 @@ def keep_to_threads(threads: int) -> None:
     """
     if "tensorflow" not in sys.modules:
         os.environ["TF_ENABLE_ONEDNN_OPTS"] = "1"
-    if _is_tensorflow():
+    with _without_greetings():
+        is_tensorflow = _is_tensorflow()
+    if is_tensorflow:
         import tensorflow as tf
 
         try:
@@ -328,6 +332,27 @@ def keep_to_threads(threads: int) -> None:
                 tf.config.experimental.enable_op_determinism()
         except RuntimeError:  # TensorFlow is already running, as in tests with several runs in one process
             return
+
+
+@contextmanager
+def _without_greetings() -> Iterator[None]:
+    """Leaves out what TensorFlow says of oneDNN when it is loaded, whatever its log level is: it is meant to be on."""
+    try:
+        before = os.dup(2)
+    except OSError:  # closed
+        yield
+        return
+    with tempfile.TemporaryFile() as said:
+        os.dup2(said.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(before, 2)
+            os.close(before)
+            said.seek(0)
+            for line in said:
+                if b"All log messages before absl" not in line and b"oneDNN custom operations" not in line:
+                    os.write(2, line)
 
 
 def need_jax() -> None:
