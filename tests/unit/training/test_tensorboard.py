@@ -44,6 +44,31 @@ def test_a_file_in_the_way_is_a_sentence(tmp_path):
         EventWriter(tmp_path / "events" / "deeper")
 
 
+def test_a_full_disk_is_a_sentence_and_large_numbers_are_written(small_disk):
+    said = small_disk(
+        """
+import json
+from pathlib import Path
+from neurozoo.errors import NeurozooError
+from neurozoo.training.tensorboard import EventWriter
+
+said = []
+try:
+    with EventWriter(Path(sys.argv[1]) / "events") as events:
+        events.report({"score": 1e39}, progress=1)  # beyond float32
+        said.append("large")
+        fill()
+        for step in range(100):
+            events.report({"score": 1.0}, progress=step)
+except NeurozooError as error:
+    said.append(str(error))
+print(json.dumps(said))
+"""
+    )
+    assert said[0] == "large"
+    assert "could not be written: no space left on device" in said[1]
+
+
 def test_a_run_writes_what_its_log_says(runner, tmp_path):
     runner.finish(tmp_path, settings={"frames": 1500}, tensorboard=True)
     scalars = events_of(tmp_path / "tensorboard")

@@ -1,6 +1,7 @@
 """Writes the reports of a run for TensorBoard as well, for people who watch many runs live."""
 
 import contextlib
+import errno
 import os
 import socket
 import time
@@ -23,6 +24,7 @@ class EventWriter:
     def __init__(self, folder: Path | None) -> None:
         self._writer: Any = None
         self._stack = contextlib.ExitStack()
+        self._folder = folder
         if folder is None:
             return
         import tensorflow as tf
@@ -36,7 +38,7 @@ class EventWriter:
         self._write(file_version="brain.Event:2")
 
     def report(self, record: Mapping[str, object], *, progress: int) -> None:
-        """Writes the values of a report that are numbers."""
+        """Writes the values of a report that are numbers. Raises `NeurozooError` if the disk is full."""
         if self._writer is None:
             return
         numbers = {k: v for k, v in record.items() if isinstance(v, int | float) and not isinstance(v, bool)}
@@ -46,13 +48,20 @@ class EventWriter:
     def _write(self, **event: object) -> None:
         import tensorflow as tf
 
-        self._writer.write(tf.compat.v1.Event(wall_time=time.time(), **event).SerializeToString())
-        self._writer.flush()
+        try:
+            self._writer.write(tf.compat.v1.Event(wall_time=time.time(), **event).SerializeToString())
+            self._writer.flush()
+        except tf.errors.OpError as error:
+            is_full = isinstance(error, tf.errors.ResourceExhaustedError)
+            raise explained(OSError(errno.ENOSPC if is_full else errno.EIO, ""), self._folder) from error
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         if self._writer is not None:
-            self._writer.close()
+            import tensorflow as tf
+
+            with contextlib.suppress(tf.errors.OpError):  # what could not be written has been said
+                self._writer.close()
             self._stack.close()
