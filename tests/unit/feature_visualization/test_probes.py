@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 from neurozoo.environments import games
 from neurozoo.errors import NeurozooError
-from neurozoo.feature_visualization import linear_probes, probes
+from neurozoo.feature_visualization import linear_probes
+from neurozoo.feature_visualization.erased_actions import ErasedActions
 from neurozoo.feature_visualization.linear_probes import Erasures, Folds
 from neurozoo.feature_visualization.probes import COLUMNS, measure_probes
 from neurozoo.figures.probes import draw_probes
@@ -27,13 +28,16 @@ def test_without_a_variable_exactly_the_actions_that_it_decides_change():
     frozen = SimpleNamespace(layers=layers, step_model=lambda names: model)
     folds = Folds(np.arange(40), np.repeat(np.arange(10), 4), np.repeat(np.arange(10), 4) % 5)
     erasures = Erasures(seen, seen.astype(float), np.array([1e-3, 1e-3]))
-    actions = probes._Actions(frozen, "fc", [seen], folds)
+    actions = ErasedActions(frozen, "fc", [seen], folds.groups)
     nothing = tuple(np.zeros(2, np.float32) for _ in range(3))
     z, none = actions.changed(erasures.of(0), [nothing] * 10)
     assert z.tolist() == [0.25] * 10  # z = 1 and u = -1
     assert none.tolist() == [0] * 10
     u, _ = actions.changed(erasures.of(1), [nothing] * 10)
     assert u.tolist() == [0.5] * 10  # u = 1
+    among = [np.array([False, False, True, False])] * 3 + [np.full(4, False)] * 7
+    z, _ = actions.changed(erasures.of(0), [nothing] * 10, among)
+    assert z.tolist() == [1] * 3
 
 
 @pytest.fixture

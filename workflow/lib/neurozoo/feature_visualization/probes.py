@@ -14,6 +14,7 @@ import numpy as np
 
 from neurozoo.agents.frozen import FrozenModel, open_frozen, use_one_thread
 from neurozoo.environments.games import check_ram_variables
+from neurozoo.feature_visualization.erased_actions import ErasedActions
 from neurozoo.feature_visualization.linear_probes import (
     Erasures,
     Folds,
@@ -22,7 +23,7 @@ from neurozoo.feature_visualization.linear_probes import (
     left_after_erasing,
     r2_of,
 )
-from neurozoo.feature_visualization.recordings import open_recording
+from neurozoo.feature_visualization.recordings import activations_at, inputs_at, open_recording
 from neurozoo.files.csv import write_csv_rows
 from neurozoo.interventions.activations import ErasedModel, Erasure
 from neurozoo.interventions.intervention import INPUT
@@ -31,7 +32,6 @@ from neurozoo.rollouts.episode import Episode
 from neurozoo.rollouts.perturbations import Perturbation
 from neurozoo.rollouts.player import Player, episode_starts, world_of_agent
 from neurozoo.rollouts.progress import Progress
-from neurozoo.rollouts.replayed import ReplayedNetwork, before_each_step
 from neurozoo.rollouts.rollout_files import RolloutFile
 from neurozoo.rollouts.what_if import check_unchanged
 
@@ -90,10 +90,13 @@ def measure_probes(
         places = np.unique(np.linspace(0, recording.steps - 1, STATES).astype(int))
         variables, targets = _variables(frozen, recording, places)
         folds = Folds.of(places, np.array([*recording.starts]), recording.steps)
-        inputs = _inputs(frozen, recording, places)
-        layers = dict(zip(names, _activations(frozen, recording, places), strict=True))
+        inputs = inputs_at(frozen, recording, places)
+        layers = dict(zip(names, activations_at(frozen, recording, places, names), strict=True))
         shuffled = [  # errors by shuffle and layer
-            [errors_of(kernel_of(each), targets, folds)[0] for each in _activations(frozen, recording, places, seed)]
+            [
+                errors_of(kernel_of(each), targets, folds)[0]
+                for each in activations_at(frozen, recording, places, names, shuffle=seed)
+            ]
             for seed in range(SHUFFLES)
         ]
         perturbation, seed = recording.perturbation, recording.seed + 1  # other starts than those of the recording
@@ -116,7 +119,7 @@ def measure_probes(
             count = max(starts, folds.count)
             erasures = Erasures(layers[layer], targets[:, found], penalties[layer][found])
             left = left_after_erasing(layers[layer], targets[:, found], penalties[layer][found], folds)
-            actions = None if frozen.state_shapes else _Actions(frozen, layer, inputs, folds)
+            actions = None if frozen.state_shapes else ErasedActions(frozen, layer, inputs, folds.groups)
             for number, place in enumerate(found):
                 row, own, controls = rows[layer][place], erasures.of(number), erasures.noise(number, count)
                 row |= {"before": left[0][number], "after": left[1][number]}
@@ -136,33 +139,6 @@ def _variables(frozen: FrozenModel, recording: RolloutFile, places: np.ndarray) 
     ram = np.stack([row for _, row in recording.rows_at("ram", places)]).astype(float)
     known = {name: byte for name, byte in known.items() if np.ptp(ram[:, byte])}
     return known, ram[:, [*known.values()]]
-
-
-def _inputs(frozen: FrozenModel, recording: RolloutFile, places: np.ndarray) -> list[np.ndarray]:
-    """Returns what a network without memory sees at some steps: the observation, for some also action and reward."""
-    seen = [np.stack([row for _, row in recording.rows_at("observations", places)])]
-    if frozen.has_history:
-        steps = [*before_each_step(np.array(recording.actions), recording.scores_before, recording.starts)]
-        actions, rewards, _ = zip(*(steps[place] for place in places), strict=True)
-        seen += [np.array(actions, np.int32), np.array(rewards, np.float32)]
-    return seen
-
-
-def _activations(
-    frozen: FrozenModel, recording: RolloutFile, places: np.ndarray, shuffle: int | None = None
-) -> list[np.ndarray]:
-    """Returns the activations of each layer at some steps of a recording, (places, ...)."""
-    network = ReplayedNetwork(frozen, [layer.name for layer in frozen.layers], shuffle=shuffle)
-    network.rewind(actions=np.array(recording.actions), scores=recording.scores_before, starts=recording.starts)
-    found, first = [], 0
-    for (block,) in recording.blocks("observations"):
-        inside = places[(places >= first) & (places < first + len(block))] - first
-        first += len(block)
-        if frozen.has_history:
-            found.append([each[inside] for each in network(block)])
-        elif len(inside):
-            found.append(network(block[inside]))
-    return [np.concatenate(each) for each in zip(*found, strict=True)]
 
 
 def _decode(
@@ -201,33 +177,6 @@ def _compared(name: str, own: np.ndarray, noise: np.ndarray, intervals: Interval
     """Returns what an erasure changes, and how much more than one of noise; from one number per group or start."""
     means = {name: own.mean(), f"{name}_noise": noise.mean()}
     return means | intervals(f"{name}_excess", own - noise, mean_over_games)
-
-
-class _Actions:
-    """The actions of an agent at states of its recording, with and without a direction of a layer."""
-
-    def __init__(self, frozen: FrozenModel, layer: str, inputs: list[np.ndarray], folds: Folds) -> None:
-        import tensorflow as tf
-
-        self._erased = ErasedModel(frozen.step_model([frozen.layers[-1].name]), _keras_name(frozen, layer))
-        self._run = tf.function(lambda states: self._erased.model(states, training=False), reduce_retracing=True)
-        self._groups = [[each[folds.groups == group] for each in inputs] for group in range(folds.count)]
-        self._whole = [self._choose(states) for states in self._groups]
-
-    def changed(self, own: Erasure, controls: Sequence[Erasure]) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the share of changed actions in each group, also with a control for each group."""
-        shares = []
-        for states, whole, control in zip(self._groups, self._whole, controls, strict=False):
-            for erasure in (own, control):
-                self._erased.erase(erasure)
-                shares.append((self._choose(states) != whole).mean())
-        return np.array(shares[::2]), np.array(shares[1::2])
-
-    def _choose(self, states: list[np.ndarray]) -> np.ndarray:
-        import keras
-        import tensorflow as tf
-
-        return keras.tree.flatten(self._run(list(map(tf.constant, states))))[0].numpy().argmax(axis=-1)
 
 
 class _Games:

@@ -1,4 +1,4 @@
-"""Reads a rollout for a frozen model, and surveys the values of a layer over all its steps."""
+"""Reads a rollout for a frozen model, and computes what its layers do at the steps."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -10,6 +10,7 @@ import numpy as np
 from neurozoo.agents.frozen import FrozenModel, LayerRecord
 from neurozoo.errors import NeurozooError
 from neurozoo.feature_visualization.layers import model_to
+from neurozoo.rollouts.replayed import ReplayedNetwork, before_each_step
 from neurozoo.rollouts.rollout_files import RolloutFile, open_rollout, recognise
 
 
@@ -74,3 +75,35 @@ def choose_observations(recording: RolloutFile, at: Sequence[int] | None, count:
     else:
         steps = sorted(set(at))
     return steps, np.stack([row for _, row in recording.rows_at("observations", steps)])
+
+
+def inputs_at(frozen: FrozenModel, recording: RolloutFile, places: np.ndarray) -> list[np.ndarray]:
+    """Returns what a network without memory sees at some steps: the observation, for some also action and reward."""
+    seen = [np.stack([row for _, row in recording.rows_at("observations", places)])]
+    if frozen.has_history:
+        steps = [*before_each_step(np.array(recording.actions), recording.scores_before, recording.starts)]
+        actions, rewards, _ = zip(*(steps[place] for place in places), strict=True)
+        seen += [np.array(actions, np.int32), np.array(rewards, np.float32)]
+    return seen
+
+
+def activations_at(
+    frozen: FrozenModel,
+    recording: RolloutFile,
+    places: np.ndarray,
+    layers: Sequence[str],
+    *,
+    shuffle: int | None = None,
+) -> list[np.ndarray]:
+    """Returns activations of layers at some steps of a recording, (places, ...); `shuffle`: see `ReplayedNetwork`."""
+    network = ReplayedNetwork(frozen, layers, shuffle=shuffle)
+    network.rewind(actions=np.array(recording.actions), scores=recording.scores_before, starts=recording.starts)
+    found, first = [], 0
+    for (block,) in recording.blocks("observations"):
+        inside = places[(places >= first) & (places < first + len(block))] - first
+        first += len(block)
+        if frozen.has_history:
+            found.append([each[inside] for each in network(block)])
+        elif len(inside):
+            found.append(network(block[inside]))
+    return [np.concatenate(each) for each in zip(*found, strict=True)]
