@@ -17,6 +17,7 @@ OUTPUTS:
     with_      = <results>/runs/{algo}/{game}/{model}/{run}/rollouts/with_{intervention}.{npz,parquet}
     recording  = <results>/runs/{algo}/{game}/{model}/{run}/rollouts/probes.{npz,parquet}
     probes     = <results>/runs/{algo}/{game}/{model}/{run}/probes.{csv,png}
+    sparse     = <results>/runs/{algo}/{game}/{model}/{run}/sparse_{layer}.{csv,png}
 
 The core plays ablated agents, which are weights of their own, so networks are chains of layers. A rollout with an
 intervention is played by the Keras model, in which every intervention is possible.
@@ -145,3 +146,32 @@ rule draw_probes:
         agent="{algo}/{game}/{model}/{run}",
     script:
         "../scripts/draw_probes.py"
+
+
+rule sparse_features:
+    """Finds the sparse features of a layer, and draws those that decide most."""
+    input:
+        keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
+        record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
+        rollout="<results>/runs/{algo}/{game}/{model}/{run}/rollouts/probes.npz",
+    output:
+        picture=report(
+            "<results>/runs/{algo}/{game}/{model}/{run}/sparse_{layer}.png",
+            caption="../report/sparse_features.rst",
+            category="Filters",
+            labels={"picture": "sparse features", **RUN_LABELS, "layer": "{layer}"},
+        ),
+        table="<results>/runs/{algo}/{game}/{model}/{run}/sparse_{layer}.csv",
+    log:
+        "<results>/runs/{algo}/{game}/{model}/{run}/logs/sparse_features_{layer}.log",
+    wildcard_constraints:
+        layer=r"[^/]+",
+    conda:
+        "../../envs/neurozoo.yaml"
+    resources:
+        mem_mb=4000,
+        runtime="1h",
+    params:
+        statistics={key: config["statistics"][key] for key in ("replications", "confidence")},
+    script:
+        "../scripts/sparse_features.py"

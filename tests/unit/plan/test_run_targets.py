@@ -67,6 +67,8 @@ def test_what_a_run_can_have_passes(target):
             "impala/pong/impala_shallow/1/causal.html",
             "Only networks that the core can run have causal.html, and impala_shallow is a Keras network. Ask for",
         ),
+        ("ga/amidar/small/1/sparse_out.png", "The layer 'out' gives the outputs. Choose one of conv1, conv2, fc."),
+        ("ga/amidar/small/1/sparse_conv9.csv", "layer 'conv9' is unknown; did you mean 'conv2'?"),
         ("ga/amidar/small/1/probes.png", "No variables of amidar are known that probes could look for. Known games: b"),
         (
             "es/pong/virtual_bn/1/causal.csv",

@@ -14,7 +14,7 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -275,3 +275,15 @@ def check_layer(network: str, layer: str) -> str:
     if layer not in names:
         raise unknown_name("layer", layer, names, owner=network)
     return layer
+
+
+def check_hidden_layer(name: str, layers: Sequence[str]) -> None:
+    """Checks that a layer is one of a network's `layers`, but not the last one.
+
+    Raises:
+        NeurozooError: It is not.
+    """
+    if name not in layers:
+        raise unknown_name("layer", name, layers)
+    if name == layers[-1]:
+        raise NeurozooError(f"The layer {name!r} gives the outputs. Choose one of {', '.join(layers[:-1])}.")

@@ -13,7 +13,7 @@ from neurozoo.algorithms.spec import AlgorithmSpec
 from neurozoo.environments.game_networks import check_browser
 from neurozoo.environments.games import check_ram_variables
 from neurozoo.errors import NeurozooError
-from neurozoo.networks.catalogue import KERAS_NETWORKS
+from neurozoo.networks.catalogue import KERAS_NETWORKS, check_hidden_layer, get_architecture
 from neurozoo.plan.filter_products import PRODUCTS
 from neurozoo.plan.planned_runs import (
     PlannedRun,
@@ -37,7 +37,7 @@ _OF = {
     "network": (
         r"checkpoint\.npz|genome\.json|frozen/.*|rollout\..*|rollouts/.*|activation\.mp4|loop\.webp|game\.mp4|layer_.*\.mp4|"
         r"landscape\.mp4|robustness\..*|generations\.mp4|test\.json|evaluation\.json|filters/.*|causal\..*|probes\..*|"
-        r"what_if/.*|play\.html|population\.html",
+        r"sparse_.*|what_if/.*|play\.html|population\.html",
         "archive.html, archive.mp4 or heatmap.png",
     ),
     "archive": (
@@ -113,6 +113,8 @@ def check_run_targets(config: Mapping, targets: Iterable[str]) -> None:
             check_causal(config, run)
         if name.startswith("probes."):
             check_ram_variables(run.game)
+        if (layer := re.fullmatch(r"sparse_(.*)\.(csv|png)", name)) and run.algo != IMPORTED:
+            check_hidden_layer(layer[1], [each.name for each in get_architecture(run.model).layers])
         if name == "play.html":
             check_browser(run.name, model=run.model)
         if name.startswith("filters/") and run.algo != IMPORTED:

@@ -50,8 +50,8 @@ KEPT = (SNAPSHOTS, TAGS, POPULATION)  # folders in which a training keeps what i
 # What was made of a result, and would be taken for that of a new run.
 _MADE_OF_IT = (
     "metrics.csv", "evaluation.json", "test.json", "corrected.json", "robustness.csv", "robustness.json", "frozen",
-    "rollout.npz", "rollout.parquet", "rollouts", "generations", "filters", "causal.*", "probes.*", "*.mp4", "*.webp",
-    "*.poster.png", "lineage.*", "phases.csv", "phases.png", "episodes.csv", "heatmap.png", "archive.html",
+    "rollout.npz", "rollout.parquet", "rollouts", "generations", "filters", "causal.*", "probes.*", "sparse_*", "*.mp4",
+    "*.webp", "*.poster.png", "lineage.*", "phases.csv", "phases.png", "episodes.csv", "heatmap.png", "archive.html",
     "population.html", "play.html", "what_if", "tensorboard",
 )  # fmt: skip
 
