@@ -52,18 +52,35 @@ def short(monkeypatch):
     monkeypatch.setattr(sparse_features, "LEAST", 1)
 
 
-def test_a_sheet_shows_the_features_that_decide_most(short, frozen_folder, rollout_file, tmp_path):
-    files = tmp_path / "sparse_fc.png", tmp_path / "sparse_fc.csv"
+@pytest.mark.parametrize("layer", ["conv1", "fc"])
+def test_a_layer_has_a_sheet_and_a_table(short, frozen_folder, rollout_file, tmp_path, layer):
+    files = tmp_path / "sparse.png", tmp_path / "sparse.csv"
     measure_sparse_features(
-        frozen_folder("small"), rollout_file("small"), *files, layer="fc", replications=500, updates=200
+        frozen_folder("small"), rollout_file("small"), *files, layer=layer, replications=500, updates=30
     )
     table = pd.read_csv(files[1])
     assert tuple(table) == COLUMNS
     assert table["actions"].dropna().between(0, 1).all()
     assert table["actions_excess"].dropna().is_monotonic_decreasing
-    np.testing.assert_allclose(table["actions"] - table["actions_noise"], table["actions_excess"], atol=1e-5)
     assert table["active"].between(0, 1, inclusive="right").all()
     assert files[0].stat().st_size > 5_000
+
+
+def test_the_sheet_begins_with_features_that_were_found_twice():
+    row = {"active": 0.125, "actions": 0.4, "actions_noise": 0.1}
+    rows = [
+        row | {"feature": feature, "found_twice": found, "active_states": states, "actions_excess_low": low}
+        for feature, found, states, low in (
+            (0, 0.8, 90, 0.2),
+            (1, 0.95, 90, 0.1),
+            (2, 0.99, 19, 0.1),
+            (3, 0.9, 20, -0.1),
+        )
+    ]
+    assert [row["feature"] for row in sparse_features._drawn(rows)] == [1, 3, 0]
+    assert sparse_features._label(rows[1]) == "feature 1\nin 12.5 % of states\nactions 40 % (10)*\nagain 0.95"
+    assert sparse_features._label(rows[3]).splitlines()[2] == "actions 40 % (10)"
+    assert len(sparse_features._drawn(rows * 9)) == sparse_features.ROWS
 
 
 @pytest.mark.parametrize(
@@ -71,7 +88,7 @@ def test_a_sheet_shows_the_features_that_decide_most(short, frozen_folder, rollo
     [
         ("out", "'out' gives the outputs"),
         ("conv9", "'conv9' is unknown"),
-        ("fc", "Record more: probes"),  # 40 steps are too few
+        ("fc", "recording has 40 steps. Record more: probes"),
     ],
 )
 def test_what_has_no_sparse_features_is_refused_with_a_reason(frozen_folder, rollout_file, tmp_path, layer, sentence):

@@ -68,6 +68,8 @@ def test_what_a_run_can_have_passes(target):
             "Only networks that the core can run have causal.html, and impala_shallow is a Keras network. Ask for",
         ),
         ("ga/amidar/small/1/sparse_out.png", "The layer 'out' gives the outputs. Choose one of conv1, conv2, fc."),
+        ("es/gym.CartPole-v1/simple/1/sparse_fc1.png", "they are those of agents without a memory that see pictures"),
+        ("impala/pong/impala_shallow_lstm/1/sparse_fc.png", "they are those of agents without a memory that see pict"),
         ("ga/amidar/small/1/sparse_conv9.csv", "layer 'conv9' is unknown; did you mean 'conv2'?"),
         ("ga/amidar/small/1/probes.png", "No variables of amidar are known that probes could look for. Known games: b"),
         (

@@ -207,8 +207,6 @@ def test_operations_are_deterministic_on_a_gpu_because_a_run_must_continue_exact
 @pytest.mark.skipif(os.environ.get("KERAS_BACKEND", "tensorflow") != "tensorflow", reason="of TensorFlow")
 def test_a_learner_in_a_test_does_not_choose_how_later_tests_add():
     keep_to_threads(3)
-    import tensorflow as tf
     from tensorflow.python.util import _pywrap_util_port as facts
 
     assert not facts.IsMklEnabled()  # oneDNN
-    assert tf.config.threading.get_intra_op_parallelism_threads() == 1

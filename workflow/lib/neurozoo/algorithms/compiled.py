@@ -6,8 +6,8 @@ update and a third of that of a prediction, and with JAX three quarters of a ste
 
 import itertools
 import os
+import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -339,20 +339,18 @@ def _without_greetings() -> Iterator[None]:
     """Leaves out what TensorFlow says of oneDNN when it is loaded, whatever its log level is: it is meant to be on."""
     try:
         before = os.dup(2)
-    except OSError:  # closed
+        command = ["grep", "-avE", "All log messages before absl|oneDNN custom operations"]
+        rest = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=before)  # a program, which outlives a crash
+    except OSError:  # no standard error, or no grep
         yield
         return
-    with tempfile.TemporaryFile() as said:
-        os.dup2(said.fileno(), 2)
+    with rest, os.fdopen(before, "wb"):
+        os.dup2(rest.stdin.fileno(), 2)  # type: ignore[union-attr]
         try:
             yield
         finally:
             os.dup2(before, 2)
-            os.close(before)
-            said.seek(0)
-            for line in said:
-                if b"All log messages before absl" not in line and b"oneDNN custom operations" not in line:
-                    os.write(2, line)
+            rest.stdin.close()  # type: ignore[union-attr]
 
 
 def need_jax() -> None:

@@ -34,7 +34,7 @@ def reading_agent(path: str | os.PathLike, *, levels: str) -> Iterator[dict[str,
         NeurozooError: The file is missing or damaged, or no agent for `levels`.
     """
     if not Path(path).exists():
-        raise NeurozooError(f"The agent {path} is missing. Train one, or name a scripted agent.")
+        raise NeurozooError(f"The agent {path} is missing. Train one for {levels}, or name a scripted agent.")
     try:
         yield read_npz(path)
     except (*DAMAGE, OSError, NeurozooError) as error:

@@ -43,7 +43,7 @@ class Folds:
         found = cls(steps, groups, groups % FOLDS)
         if found.count < 2 * FOLDS or not found.can_train:
             raise NeurozooError(
-                f"Probes need episodes for {FOLDS} folds, with {GAP} steps between training and test states, but the "
+                f"This needs episodes for {FOLDS} folds, with {GAP} steps between training and test states, but the "
                 f"recording has {total} steps. Record more: probes.max_steps."
             )
         return found

@@ -61,8 +61,8 @@ def measure_sparse_features(
         updates: Of each training.
 
     Raises:
-        NeurozooError: The layer does not exist or is the last one; the agent has a memory or sees no pictures; the
-            recording is too short or not of this agent.
+        NeurozooError: The layer does not exist or is the last one; the agent has a memory, continuous actions or no
+            pictures; the recording is too short or not of this agent; the layer hardly changes.
     """
     frozen = check_pictures(open_frozen(frozen_folder))
     check_hidden_layer(layer, [each.name for each in frozen.layers])
@@ -70,6 +70,8 @@ def measure_sparse_features(
         raise NeurozooError(
             f"{frozen.title} has a memory, so what one state decides cannot be tested alone. Take an agent without one."
         )
+    if frozen.is_continuous:
+        raise NeurozooError(f"The actions of {frozen.title} are continuous, so none is chosen instead of another.")
     use_one_thread()
     with open_recording(frozen, rollout) as recording:
         check_unchanged(recording)
@@ -91,14 +93,19 @@ def measure_sparse_features(
             row["found_twice"] = float((second.decoder @ found.decoder[feature]).max())
             row |= effects.without(found.erasure(feature), active[tested])
             rows.append(row | {"explained": explained[0], "explained_second": explained[1]})
-        rows.sort(key=lambda row: -np.nan_to_num(row["actions_excess"]))
+        rows.sort(key=lambda row: -np.nan_to_num(row["actions_excess"], nan=-2))  # what was not tested comes last
+        if not (drawn := _drawn(rows)):
+            raise NeurozooError(
+                f"No feature of {layer} is active at {LEAST} states: it hardly changes, or the recording is too short "
+                "(probes.max_steps)."
+            )
         write_csv_rows(table, COLUMNS, [[_cell(row[column]) for column in COLUMNS] for row in rows])
-        _draw(frozen, recording, picture, layer, _drawn(rows), activations, places)
+        _draw(frozen, recording, picture, layer, drawn, activations, places)
     return rows
 
 
 class _Effects:
-    """How many actions change without a feature, and without as much of another direction of the layer."""
+    """How many actions change without a feature, and after a move by chance that is as long."""
 
     def __init__(
         self,
@@ -130,7 +137,7 @@ class _Effects:
         return dict(zip(_COMPARED, (own.mean(), noise.mean(), excess.mean(), *found), strict=True))
 
     def _control(self, erasure: Erasure) -> Erasure:
-        """Takes away as much, but along the difference of two states by chance."""
+        """Moves states as far, but along the difference of two by chance, which usually leads away from their mean."""
         mean, read, write = erasure
         one, other = self._states[self._random.choice(len(self._states), 2, replace=False)]
         length = max(np.linalg.norm(one - other), np.float32(1e-12))
@@ -152,8 +159,6 @@ def _draw(
     activations: np.ndarray,
     places: np.ndarray,
 ) -> None:
-    if not rows:
-        raise NeurozooError(f"No feature of {layer} is active at {LEAST} states. Record more: probes.max_steps.")
     random, chosen = np.random.default_rng(0), []
     for row in rows:
         values = activations[:, row["feature"]]
@@ -172,10 +177,11 @@ def _draw(
         note=(
             f"Each state of {layer} as a sum of at most {ACTIVE} of {FEATURES} features, which explain "
             f"{100 * rows[0]['explained']:.0f} % of the variance in states that they never saw. A row per feature: its "
-            "number; the share of states in which it is active; the share of actions there that change without it, in "
-            "brackets without as much of a direction by chance (* the interval of the difference excludes 0, "
-            "uncorrected); its cosine with the nearest feature of a second training. Features that were found twice "
-            f"(cosine {FOUND_TWICE:g}) come first, those that change most actions at the top."
+            "number; the share of states in which it is active; the share of actions there that change without it "
+            "(mean over episodes or blocks of time), in brackets if the state is moved as far along the difference of "
+            "two states by chance (* the interval of the difference lies above 0, uncorrected); its cosine with the "
+            f"nearest feature of a second training. Those that were found twice (cosine {FOUND_TWICE:g}) come first, and "
+            "of these, those that change most actions."
         ),
         headers=["most active", "active, by chance"],
         rows=drawn,
@@ -190,4 +196,4 @@ def _label(row: Record) -> str:
 
 
 def _cell(value: Any) -> Any:
-    return value if isinstance(value, str | int) else float(f"{value:.6g}")
+    return value if isinstance(value, int) else float(f"{value:.6g}")

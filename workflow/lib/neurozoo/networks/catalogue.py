@@ -286,4 +286,5 @@ def check_hidden_layer(name: str, layers: Sequence[str]) -> None:
     if name not in layers:
         raise unknown_name("layer", name, layers)
     if name == layers[-1]:
-        raise NeurozooError(f"The layer {name!r} gives the outputs. Choose one of {', '.join(layers[:-1])}.")
+        others = f"Choose one of {', '.join(layers[:-1])}." if layers[:-1] else "The network has no other."
+        raise NeurozooError(f"The layer {name!r} gives the outputs. {others}")

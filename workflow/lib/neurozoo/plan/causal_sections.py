@@ -57,7 +57,7 @@ class WhatIfSection(Section):
 class Probes(Section):
     """How much layers tell of the variables of a game, and what happens without them, docs/causal.md#probes."""
 
-    episodes: Whole = Field(default=20, ge=1, description="Episodes in the recording on which probes are fitted.")
+    episodes: Whole = Field(default=20, ge=1, description="Episodes in the recording for probes and sparse features.")
     max_steps: Whole = Field(default=5_000, ge=1, description="Longest recording in steps, all episodes together.")
     sticky_probability: StickyProbability = Field(
         default=0.25,

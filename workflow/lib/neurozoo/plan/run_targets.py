@@ -114,7 +114,7 @@ def check_run_targets(config: Mapping, targets: Iterable[str]) -> None:
         if name.startswith("probes."):
             check_ram_variables(run.game)
         if (layer := re.fullmatch(r"sparse_(.*)\.(csv|png)", name)) and run.algo != IMPORTED:
-            check_hidden_layer(layer[1], [each.name for each in get_architecture(run.model).layers])
+            _check_sparse(config, run, layer[1])
         if name == "play.html":
             check_browser(run.name, model=run.model)
         if name.startswith("filters/") and run.algo != IMPORTED:
@@ -158,6 +158,16 @@ def _check_picture(config: Mapping, run: PlannedRun, name: str) -> None:
     similar = [file for file in there if kind and file.startswith(kind[0])] or there
     has = f"It has {', '.join(similar)}" if there else "Its observations are vectors, so it has no pictures"
     raise NeurozooError(f"The network {run.model} has no {name} in {run.game}. {has} (docs/filters.md).")
+
+
+def _check_sparse(config: Mapping, run: PlannedRun, layer: str) -> None:
+    layers = get_architecture(run.model).layers
+    check_hidden_layer(layer, [each.name for each in layers])
+    if any(each.kind == "lstm" for each in layers) or not filter_pictures(config, run, products=["saliency"]):
+        raise NeurozooError(
+            f"{run.name} has no sparse features: they are those of agents without a memory that see pictures "
+            "(docs/causal.md#sparse-features)."
+        )
 
 
 def _check_population(config: Mapping, run: PlannedRun) -> None:

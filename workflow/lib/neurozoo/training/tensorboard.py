@@ -5,12 +5,12 @@ import errno
 import os
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from neurozoo.errors import explained
+from neurozoo.errors import NeurozooError, explained
 from neurozoo.folders import opened_folder, reached
 
 
@@ -34,8 +34,10 @@ class EventWriter:
         except OSError as error:
             raise explained(error, folder) from error
         name = f"events.out.tfevents.{time.time_ns()}.{socket.gethostname()}.{os.getpid()}"
-        self._writer = tf.io.TFRecordWriter(str(reached(descriptor, name)))
-        self._write(file_version="brain.Event:2")
+        with self._stack, self._explained():
+            self._writer = tf.io.TFRecordWriter(str(reached(descriptor, name)))
+            self._write(file_version="brain.Event:2")
+            self._stack = self._stack.pop_all()
 
     def report(self, record: Mapping[str, object], *, progress: int) -> None:
         """Writes the values of a report that are numbers. Raises `NeurozooError` if the disk is full."""
@@ -48,9 +50,16 @@ class EventWriter:
     def _write(self, **event: object) -> None:
         import tensorflow as tf
 
-        try:
+        with self._explained():
             self._writer.write(tf.compat.v1.Event(wall_time=time.time(), **event).SerializeToString())
             self._writer.flush()
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        import tensorflow as tf
+
+        try:
+            yield
         except tf.errors.OpError as error:
             is_full = isinstance(error, tf.errors.ResourceExhaustedError)
             raise explained(OSError(errno.ENOSPC if is_full else errno.EIO, ""), self._folder) from error
@@ -59,9 +68,10 @@ class EventWriter:
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        if self._writer is not None:
-            import tensorflow as tf
-
-            with contextlib.suppress(tf.errors.OpError):  # what could not be written has been said
-                self._writer.close()
-            self._stack.close()
+        if self._writer is None:
+            return
+        with self._stack, contextlib.ExitStack() as stack:
+            if error:  # it says more
+                stack.enter_context(contextlib.suppress(NeurozooError))
+            stack.enter_context(self._explained())
+            self._writer.close()
