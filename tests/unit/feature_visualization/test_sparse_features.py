@@ -68,15 +68,9 @@ def test_a_layer_has_a_sheet_and_a_table(short, frozen_folder, rollout_file, tmp
 
 def test_the_sheet_begins_with_features_that_were_found_twice():
     row = {"active": 0.125, "actions": 0.4, "actions_noise": 0.1}
-    rows = [
-        row | {"feature": feature, "found_twice": found, "active_states": states, "actions_excess_low": low}
-        for feature, found, states, low in (
-            (0, 0.8, 90, 0.2),
-            (1, 0.95, 90, 0.1),
-            (2, 0.99, 19, 0.1),
-            (3, 0.9, 20, -0.1),
-        )
-    ]
+    measured = (0, 0.8, 90, 0.2), (1, 0.95, 90, 0.1), (2, 0.99, 19, 0.1), (3, 0.9, 20, -0.1)
+    names = ("feature", "found_twice", "active_states", "actions_excess_low")
+    rows = [row | dict(zip(names, values, strict=True)) for values in measured]
     assert [row["feature"] for row in sparse_features._drawn(rows)] == [1, 3, 0]
     assert sparse_features._label(rows[1]) == "feature 1\nin 12.5 % of states\nactions 40 % (10)*\nagain 0.95"
     assert sparse_features._label(rows[3]).splitlines()[2] == "actions 40 % (10)"
