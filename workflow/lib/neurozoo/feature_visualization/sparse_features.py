@@ -180,8 +180,8 @@ def _draw(
             "number; the share of states in which it is active; the share of actions there that change without it "
             "(mean over episodes or blocks of time), in brackets if the state is moved as far along the difference of "
             "two states by chance (* the interval of the difference lies above 0, uncorrected); its cosine with the "
-            f"nearest feature of a second training. Those found twice (cosine {FOUND_TWICE:g}) come first, and of these, "
-            "those that change most actions."
+            f"nearest feature of a second training. Those found twice (cosine {FOUND_TWICE:g}) come first, of "
+            "these the ones that change most actions."
         ),
         headers=["most active", "active, by chance"],
         rows=drawn,
