@@ -48,7 +48,7 @@ def test_p_is_corrected_for_all_pairs_and_certainty_has_no_interval(tmp_path):
     assert of_game["p"].to_numpy() == pytest.approx([2 / 252] * 3)
     assert of_game["p_holm"].to_numpy() == pytest.approx([6 / 252] * 3)
     assert (found["probability"] == 1).all()
-    assert found["probability_low"].isna().all()
+    assert found[["probability_low", "probability_high"]].isna().all(axis=None)
     assert found.loc[found["game"] == "all", "p"].isna().all()
 
 
