@@ -25,6 +25,7 @@ class Stream(io.StringIO):
 @pytest.fixture
 def logger(monkeypatch):
     """Makes a handler: `logger(is_terminal, **settings)` returns what sends it records, and what it has written."""
+    handlers = []
 
     def make(is_terminal=False, **settings):
         stream = Stream(is_terminal)
@@ -32,13 +33,16 @@ def logger(monkeypatch):
         names = ("stdout", "dryrun", "verbose", "printshellcmds", "debug_dag")
         settings = dict.fromkeys(names, False) | settings
         handler = LogHandler(SimpleNamespace(**settings), None)
+        handlers.append(handler)
 
         def send(message=None, level=logging.INFO, **facts):
             handler.emit(logging.makeLogRecord({"msg": message, "levelno": level, **facts}))
 
         return send, stream, handler
 
-    return make
+    yield make
+    for handler in handlers:
+        handler.close()  # and its thread, which would go on beside later tests
 
 
 def run_two_jobs(send):

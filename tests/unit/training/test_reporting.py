@@ -93,10 +93,10 @@ def test_a_run_that_begins_does_not_keep_the_log_of_another(paths):
 
 
 def test_progress_is_a_line_every_few_seconds(paths, monkeypatch):
-    clock = iter([0.0, 1.0, 6.0, 6.0, 7.0, 12.0, 12.0])
-    monkeypatch.setattr(reporting.time, "monotonic", lambda: next(clock))
+    clock = [0.0]  # threads of other tests may read it, too
+    monkeypatch.setattr(reporting.time, "monotonic", lambda: clock[0])
     log = reporter(paths)
-    for done in range(1, 5):
+    for done, clock[0] in ((1, 1.0), (2, 6.0), (3, 7.0), (4, 12.0)):
         log.progress(40, steps=10 * done, seconds=2.0 * done, done=done, total=4)
     monkeypatch.undo()
     log.close()
