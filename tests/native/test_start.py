@@ -43,10 +43,3 @@ def test_a_job_that_plays_imports_little(play, small_noise_table, tmp_path, comm
         megabytes, heavy = play("evaluate --episodes 1 --genome", tmp_path, *noise)
     assert megabytes < 200
     assert heavy == []
-
-
-def test_a_job_that_learns_in_keras_is_not_greeted_by_tensorflow(core, python, tmp_path):
-    said = python(JOB, *LEARN.split(), "--set", "engine=keras", "--run-dir", tmp_path, "--core", core).stderr
-    assert "keras" in said.splitlines()[-1].split()
-    assert "oneDNN" not in said
-    assert "absl" not in said

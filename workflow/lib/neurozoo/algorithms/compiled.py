@@ -6,10 +6,8 @@ update and a third of that of a prediction, and with JAX three quarters of a ste
 
 import itertools
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -320,9 +318,7 @@ def keep_to_threads(threads: int) -> None:
     """
     if "tensorflow" not in sys.modules:
         os.environ["TF_ENABLE_ONEDNN_OPTS"] = "1"
-    with _without_greetings():
-        is_tensorflow = _is_tensorflow()
-    if is_tensorflow:
+    if _is_tensorflow():
         import tensorflow as tf
 
         try:
@@ -332,25 +328,6 @@ def keep_to_threads(threads: int) -> None:
                 tf.config.experimental.enable_op_determinism()
         except RuntimeError:  # TensorFlow is already running, as in tests with several runs in one process
             return
-
-
-@contextmanager
-def _without_greetings() -> Iterator[None]:
-    """Leaves out what TensorFlow says of oneDNN when it is loaded, whatever its log level is: it is meant to be on."""
-    try:
-        before = os.dup(2)
-        command = ["grep", "-avE", "All log messages before absl|oneDNN custom operations"]
-        rest = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=before)  # a program, which outlives a crash
-    except OSError:  # no standard error, or no grep
-        yield
-        return
-    with rest, os.fdopen(before, "wb"):
-        os.dup2(rest.stdin.fileno(), 2)  # type: ignore[union-attr]
-        try:
-            yield
-        finally:
-            os.dup2(before, 2)
-            rest.stdin.close()  # type: ignore[union-attr]
 
 
 def need_jax() -> None:
