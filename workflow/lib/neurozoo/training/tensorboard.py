@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from neurozoo.errors import NeurozooError, explained
+from neurozoo.errors import explained
 from neurozoo.folders import opened_folder, reached
 
 
@@ -34,10 +34,9 @@ class EventWriter:
         except OSError as error:
             raise explained(error, folder) from error
         name = f"events.out.tfevents.{time.time_ns()}.{socket.gethostname()}.{os.getpid()}"
-        with self._stack, self._explained():
+        with self._explained():
             self._writer = tf.io.TFRecordWriter(str(reached(descriptor, name)))
-            self._write(file_version="brain.Event:2")
-            self._stack = self._stack.pop_all()
+        self._write(file_version="brain.Event:2")
 
     def report(self, record: Mapping[str, object], *, progress: int) -> None:
         """Writes the values of a report that are numbers. Raises `NeurozooError` if the disk is full."""
@@ -68,10 +67,6 @@ class EventWriter:
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        if self._writer is None:
-            return
-        with self._stack, contextlib.ExitStack() as stack:
-            if error:  # it says more
-                stack.enter_context(contextlib.suppress(NeurozooError))
-            stack.enter_context(self._explained())
-            self._writer.close()
+        if self._writer is not None:
+            with self._stack, self._explained():
+                self._writer.close()
