@@ -15,7 +15,6 @@ FEATURES = 128
 ACTIVE = 4  # at once, at most
 UPDATES = 6_000
 _BATCH, _RATE = 256, 1e-3
-_DECAY = 0.2  # share of the updates at the end in which the rate falls to 0
 
 
 @dataclass(frozen=True)
@@ -38,32 +37,31 @@ class SparseAutoencoder:
 
     @classmethod
     def fit(cls, states: np.ndarray, *, seed: int, updates: int = UPDATES) -> "SparseAutoencoder":
-        """Trains one on states, (states, units), by Adam on the squared error."""
+        """Trains one on states, (states, units), to the smallest squared error."""
+        import keras
+
         random, offset = np.random.default_rng(seed), states.mean(axis=0)
         scale = np.sqrt(np.maximum(((states - offset) ** 2).sum(axis=1).mean(), np.float32(1e-12)))
-        inputs = (states - offset) / scale
-        decoder = _of_length_1(random.standard_normal((FEATURES, states.shape[1]), np.float32))
-        weights = [decoder, decoder.T.copy(), np.zeros(FEATURES, np.float32)]
-        means, squares = ([np.zeros_like(each) for each in weights] for _ in range(2))
-        found = cls(scale, offset, weights[1], weights[2], decoder)  # its arrays are the ones that change
-        for update in range(1, updates + 1):
-            batch = inputs[random.integers(len(inputs), size=_BATCH)]
-            active = found._active(batch)
-            errors = (active @ decoder - batch) * np.float32(2 / _BATCH)
-            back = np.where(active > 0, errors @ decoder.T, np.float32(0))
-            rate = _RATE * min(1, (updates - update + 1) / (_DECAY * updates))
-            for weight, slope, mean, square in zip(
-                weights, (active.T @ errors, batch.T @ back, back.sum(axis=0)), means, squares, strict=True
-            ):
-                mean += np.float32(0.1) * (slope - mean)
-                square += np.float32(0.001) * (slope**2 - square)
-                weight -= np.float32(rate / (1 - 0.9**update)) * mean / (np.sqrt(square / (1 - 0.999**update)) + 1e-8)
-            decoder[:] = _of_length_1(decoder)
-        return found
+        scaled = (states - offset) / scale
+        inputs = keras.Input(scaled.shape[1:])
+        values = keras.layers.Dense(FEATURES, activation="relu")(inputs)
+        active = values * keras.ops.cast(values >= keras.ops.top_k(values, ACTIVE)[0][:, -1:], "float32")
+        of_length_1 = keras.constraints.UnitNorm(axis=1)
+        outputs = keras.layers.Dense(scaled.shape[1], use_bias=False, kernel_constraint=of_length_1)(active)
+        model = keras.Model(inputs, outputs)
+        model.compile(keras.optimizers.Adam(keras.optimizers.schedules.CosineDecay(_RATE, updates)), "mse")
+        decoder = of_length_1(random.standard_normal((FEATURES, scaled.shape[1]), np.float32))
+        model.set_weights([np.transpose(decoder), np.zeros(FEATURES, np.float32), decoder])
+        for _ in range(updates):
+            batch = scaled[random.integers(len(scaled), size=_BATCH)]
+            model.train_on_batch(batch, batch)
+        return cls(scale, offset, *model.get_weights())
 
     def activations(self, states: np.ndarray) -> np.ndarray:
         """Returns how active each feature is, (states, features): 0 for all but the `ACTIVE` largest."""
-        return self._active((states - self.offset) / self.scale)
+        values = (states - self.offset) / self.scale @ self.encoder + self.bias
+        least = np.partition(values, -ACTIVE, axis=1)[:, [-ACTIVE]]
+        return np.where((values >= least) & (values > 0), values, np.float32(0))
 
     def explained(self, states: np.ndarray) -> float:
         """Returns the share of the states' squared distance from `offset` that the features explain."""
@@ -75,12 +73,3 @@ class SparseAutoencoder:
         read, write = self.encoder[:, feature] / self.scale, self.decoder[feature] * self.scale
         # The activation read . (x - offset) + bias, as read . (x - mean)
         return self.offset - read * (self.bias[feature] / max(read @ read, np.float32(1e-12))), read, write
-
-    def _active(self, inputs: np.ndarray) -> np.ndarray:
-        values = inputs @ self.encoder + self.bias
-        least = np.partition(values, -ACTIVE, axis=1)[:, [-ACTIVE]]
-        return np.where((values >= least) & (values > 0), values, np.float32(0))
-
-
-def _of_length_1(rows: np.ndarray) -> np.ndarray:
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)

@@ -30,9 +30,9 @@ STATES = 4_000  # of the recording, evenly spread, on which features are found
 TESTED = 2_000  # of these, evenly spread, at which actions are compared
 FOUND_TWICE = 0.9  # cosine from which two trainings have found the same feature
 LEAST = 20  # active states that a drawn feature has
-ROWS, COLUMNS_DRAWN, DISTANCE, CELL = 12, (5, 3), 10, 110  # of the sheet; steps between screens; their height in pixels
+ROWS, SCREENS, DISTANCE, CELL = 12, (5, 3), 10, 110  # of the sheet; steps between screens; their height in pixels
 _COMPARED = ("actions", "actions_noise", "actions_excess", "actions_excess_low", "actions_excess_high")
-COLUMNS = ("feature", "active", "found_twice", *_COMPARED, "active_states", "explained", "explained_second")
+COLUMNS = ("feature", "active", "found_twice", *_COMPARED, "active_states", "explained")
 
 Record = dict[str, Any]
 
@@ -82,7 +82,7 @@ def measure_sparse_features(
         inputs = inputs_at(frozen, recording, places[tested])
         training = states[folds.training([0])]  # the first fold says how well features explain states they never saw
         found, second = (SparseAutoencoder.fit(training, seed=seed, updates=updates) for seed in (0, 1))
-        explained = [each.explained(states[folds.fold == 0]) for each in (found, second)]
+        explained = found.explained(states[folds.fold == 0])
         activations = found.activations(states)
         groups = folds.groups[tested]
         effects = _Effects(frozen, layer, inputs, groups, states, replications=replications, confidence=confidence)
@@ -92,7 +92,7 @@ def measure_sparse_features(
             row = {"feature": feature, "active": active.mean(), "active_states": int(active[tested].sum())}
             row["found_twice"] = float((second.decoder @ found.decoder[feature]).max())
             row |= effects.without(found.erasure(feature), active[tested])
-            rows.append(row | {"explained": explained[0], "explained_second": explained[1]})
+            rows.append(row | {"explained": explained})
         rows.sort(key=lambda row: -np.nan_to_num(row["actions_excess"], nan=-2))  # what was not tested comes last
         if not (drawn := _drawn(rows)):
             raise NeurozooError(
@@ -164,7 +164,7 @@ def _draw(
         values = activations[:, row["feature"]]
         active = places[np.argsort(-values, kind="stable")[: int((values > 0).sum())]]
         orders = active, random.permutation(active)
-        chosen.append([distinct_steps(*each, DISTANCE) for each in zip(orders, COLUMNS_DRAWN, strict=True)])
+        chosen.append([distinct_steps(*each, DISTANCE) for each in zip(orders, SCREENS, strict=True)])
     screens = dict(recording.rows_at("frames", sorted({step for cells in chosen for steps in cells for step in steps})))
     stride = -(-next(iter(screens.values())).shape[0] // CELL)
     drawn = [
