@@ -106,7 +106,7 @@ def sge(grid_engine, experiment_on) -> Callable[..., Experiment]:
 
     def make(**options: int) -> Experiment:
         experiment = experiment_on(grid_engine, "sge", **options)
-        experiment.change("__variables__", grace=5, patience=10)
+        experiment.change(**{"grid-engine-grace": 5, "grid-engine-patience": 10})
         return experiment
 
     return make

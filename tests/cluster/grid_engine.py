@@ -191,24 +191,32 @@ class GridEngine(Machine):
             self.kill(group)
         self.run("pkill", "-9", "--uid", USER, "--full", "job_scripts", check=False)
 
-    def qstat(self, *options: str) -> dict[str, str]:
-        """Returns the states of all jobs by their numbers."""
-        answer = ElementTree.fromstring(self.run("qstat", "-u", "*", "-xml", *options).stdout)
-        return {job.findtext("JB_job_number"): job.findtext("state") for job in answer.iter("job_list")}
+    def qstat(self) -> dict[str, str]:
+        """Returns the states of all jobs by their ids, such as `7`, or `7.2` for a task of an array job."""
+        return {job: state for job, (_, state) in self._jobs().items()}
 
     def jobs_of(self, name: str) -> list[str]:
-        """Returns the numbers of the jobs whose name begins so."""
-        answer = ElementTree.fromstring(self.run("qstat", "-u", "*", "-xml").stdout)
-        jobs = answer.iter("job_list")
-        return [job.findtext("JB_job_number") for job in jobs if job.findtext("JB_name").startswith(name)]
+        """Returns the ids of the jobs whose name begins so; a task's number ends its name."""
+        return [job for job, (full, _) in self._jobs().items() if full.startswith(name)]
+
+    def _jobs(self) -> dict[str, tuple[str, str]]:
+        found = {}
+        for job in ElementTree.fromstring(self.run("qstat", "-u", "*", "-xml", "-g", "d").stdout).iter("job_list"):
+            task = f".{job.findtext('tasks')}" if job.find("tasks") is not None else ""
+            found[job.findtext("JB_job_number") + task] = (job.findtext("JB_name") + task, job.findtext("state"))
+        return found
 
     def processes_of(self, job: str) -> list[int]:
         """Returns the process that leads a job's process group; none while the job does not run."""
-        found = self.processes(f"/job_scripts/{job}")
-        if not found:
-            return []
-        groups = self.run("ps", "-o", "pid=,pgid=", "-p", ",".join(map(str, found)), check=False).stdout.splitlines()
-        return [int(pid) for pid, group in map(str.split, groups) if pid == group]
+        number, _, task = job.partition(".")
+        mine = f"SGE_TASK_ID={task or 'undefined'}"  # tasks of an array share their script
+        found = []
+        for process in self.processes(f"/job_scripts/{number}"):
+            environment = self.run("cat", f"/proc/{process}/environ", check=False).stdout.split("\0")
+            group = self.run("ps", "-o", "pgid=", "-p", process, check=False).stdout.strip()
+            if mine in environment and group == str(process):
+                found.append(process)
+        return found
 
     def delete_all_jobs(self) -> None:
         """Empties the queues."""
@@ -217,7 +225,8 @@ class GridEngine(Machine):
 
     def accounts(self, job: str) -> list[dict[str, str]]:
         """Returns what the accounting says of a job, one entry for each time that it ran."""
-        answer = self.run("qacct", "-j", job, check=False).stdout
+        number, _, task = job.partition(".")
+        answer = self.run("qacct", "-j", number, *(("-t", task) if task else ()), check=False).stdout
         runs = answer.split("=" * 62)[1:]
         return [
             {

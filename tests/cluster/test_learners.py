@@ -47,7 +47,7 @@ def test_two_learners_come_out_as_on_this_machine(scheduler, request, here):
     experiment = request.getfixturevalue(scheduler)()
     ask_for_two(experiment.folder)
     if scheduler == "sge":
-        experiment.change("__variables__", mpi_environment="smp")  # the only one of this cell
+        experiment.change(**{"grid-engine-mpi-environment": "smp"})  # the only one of this cell
     experiment.change(retries=0)
     experiment.start(CHECKPOINT)
     assert experiment.wait() == 0, experiment.said + job_logs(experiment.folder)

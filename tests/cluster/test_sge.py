@@ -1,6 +1,5 @@
 """Trainings through `--profile sge` on a real Grid Engine, and what can happen to them there."""
 
-import importlib
 import os
 import signal
 import sys
@@ -9,6 +8,7 @@ import time
 import pytest
 from experiment import CHECKPOINTS, RUN
 from machine import PROJECT, USER, wait_until
+from snakemake_executor_plugin_grid_engine.submission import Job, Submission
 
 # Is warned of its time three times, and has time enough in the fourth slice.
 PROGRAM = """
@@ -58,20 +58,19 @@ def test_trainings_come_out_as_on_this_machine_although_one_is_deleted(sge, grid
 
 
 @pytest.mark.long
-def test_the_clock_of_a_job_rings_in_every_slice_and_its_limit_is_not_met(grid_engine, monkeypatch):
-    monkeypatch.syspath_prepend(PROJECT / "profiles" / "sge")
-    submit = importlib.import_module("submit")
+def test_the_clock_of_a_job_rings_in_every_slice_and_its_limit_is_not_met(grid_engine):
     (grid_engine.home / ".snakemake" / "sge").mkdir(parents=True, exist_ok=True)
     (grid_engine.home / "program.py").write_text(PROGRAM)
     grid_engine.run("chown", "-R", f"{USER}:{USER}", grid_engine.home)
+    job = Job({"rule": "clock", "output": ["x"], "resources": {"runtime": 0.3}}, "python3 program.py")
     script = grid_engine.home / "script"
-    script.write_text(submit.wrapped("python3 program.py", "clock", warn_after=6))
-    options = ("-terse", "-S", "/bin/bash", "-cwd", "-j", "y", "-r", "n", "-l", "h_rt=18", "-sync", "y")
+    script.write_text(Submission([job]).script("clock", warning=8))
+    options = ("-terse", "-S", "/bin/bash", "-cwd", "-j", "y", "-r", "n", "-l", f"h_rt={job.seconds}", "-sync", "y")
     answer = grid_engine.run("qsub", *options, script, user=USER, cwd=grid_engine.home, check=False)
-    job = answer.stdout.split()[0]
+    number = answer.stdout.split()[0]
     assert (grid_engine.home / "slices").read_text() == "slice\n" * 4
-    assert [run["exit_status"] for run in grid_engine.accounts(job)] == ["99", "99", "99", "0"]
-    assert (grid_engine.home / ".snakemake" / "sge" / "clock.exit").read_text() == "0\n"
+    assert [run["exit_status"] for run in grid_engine.accounts(number)] == ["99", "99", "99", "0"]
+    assert (grid_engine.home / ".snakemake" / "sge" / "clock-undefined.exit").read_text() == "0\n"
 
 
 @pytest.mark.long
@@ -157,9 +156,11 @@ def test_a_job_of_a_killed_snakemake_with_other_settings_is_ended_first(sge, gri
 @pytest.mark.long
 def test_a_held_job_is_waited_for(sge, grid_engine, undisturbed):
     experiment = sge()
-    experiment.change("__variables__", options=["-h"])
+    experiment.change(**{"grid-engine-options": "-h"})
     experiment.start()
     wait_until(lambda: len(grid_engine.qstat()) == 2)
+    assert {job.partition(".")[2] for job in grid_engine.qstat()} == {"1", "2"}  # runs are tasks of one array job
+    assert len({job.partition(".")[0] for job in grid_engine.qstat()}) == 1
     time.sleep(8)  # longer than it takes to give up a job that is gone
     assert set(grid_engine.qstat().values()) == {"hqw"}
     grid_engine.run("qrls", *grid_engine.qstat())
@@ -171,12 +172,12 @@ def test_a_held_job_is_waited_for(sge, grid_engine, undisturbed):
 @pytest.mark.long
 def test_a_job_in_an_error_state_is_deleted_and_submitted_again(sge, grid_engine, undisturbed):
     experiment = sge()
-    experiment.change("__variables__", options=["-h"])
+    experiment.change(**{"grid-engine-options": "-h"})
     experiment.start()
     wait_until(lambda: len(grid_engine.jobs_of("train")) == 2)
     (first,) = grid_engine.jobs_of("train.ga.frostbite.small.1")
     # A folder of root's stands where Grid Engine puts what the job prints; Snakemake does not touch that.
-    (experiment.folder / RUN.format(1) / f"train.sge-{first}.log").mkdir()
+    (experiment.folder / RUN.format(1) / f"train.sge-{first.partition('.')[0]}.log").mkdir()
     grid_engine.run("qrls", *grid_engine.qstat())
     experiment.wait_for(f"Job {first} is in error state Eqw")
     grid_engine.run("qrls", *wait_until(lambda: [job for job, state in grid_engine.qstat().items() if "h" in state]))
@@ -191,7 +192,7 @@ def test_a_run_folder_that_cannot_be_written_ends_everything_and_the_same_comman
     sge, grid_engine, undisturbed
 ):
     experiment = sge()
-    experiment.change("__variables__", options=["-h"])
+    experiment.change(**{"grid-engine-options": "-h"})
     experiment.start()
     wait_until(lambda: len(grid_engine.jobs_of("train")) == 2)
     run = experiment.folder / RUN.format(1)
@@ -204,7 +205,7 @@ def test_a_run_folder_that_cannot_be_written_ends_everything_and_the_same_comman
     wait_until(lambda: not grid_engine.qstat(), what="jobs stayed in the queue")
     os.chown(run, USER, USER)
     run.chmod(0o755)
-    experiment.change("__variables__", options=[])
+    experiment.change(**{"grid-engine-options": "-p 0"})
     experiment.run()
     assert experiment.results == undisturbed(experiment.frames)
 
@@ -243,6 +244,7 @@ def test_an_execution_daemon_that_is_restarted_costs_nothing(sge, grid_engine, u
 @pytest.mark.long
 def test_a_master_that_is_restarted_is_waited_for(sge, grid_engine, undisturbed):
     experiment = sge()
+    experiment.change(**{"grid-engine-patience": 600})  # a busy node takes its time to find the new master
     grid_engine.stop_master()
     experiment.start()
     experiment.wait_for("Grid Engine does not answer; trying again")

@@ -146,12 +146,12 @@ def test_without_sbatch_the_profile_slurm_is_refused_in_a_sentence(tmp_path, mon
 
 def test_without_qsub_the_profile_sge_is_refused_in_a_sentence(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    slurm.check_scheduler("cluster-generic", "bsub")  # of somebody else's scheduler
+    slurm.check_scheduler("cluster-generic")  # of somebody else's scheduler
     with pytest.raises(NeurozooError, match=r"--profile sge submits jobs with qsub, but this machine has none"):
-        slurm.check_scheduler("cluster-generic", str(PROJECT / "profiles" / "sge" / "submit.py"))
+        slurm.check_scheduler("grid-engine")
     (tmp_path / "qsub").write_text("#!/bin/sh\n")
     (tmp_path / "qsub").chmod(0o755)
-    slurm.check_scheduler("cluster-generic", str(PROJECT / "profiles" / "sge" / "submit.py"))
+    slurm.check_scheduler("grid-engine")
 
 
 @pytest.mark.parametrize("name", ["a$b", 'a"b', "a`b", "a\\b", "a\nb"])
@@ -163,12 +163,3 @@ def test_folders_that_snakemake_does_not_hand_on_to_jobs_are_refused_in_a_senten
     slurm.check_scheduler("local")
     with pytest.raises(NeurozooError, match=r"^The path of this folder, .*, has a .*\. Move the project"):
         slurm.check_scheduler("slurm")
-
-
-def test_without_qsub_a_submission_is_refused_in_a_sentence(tmp_path):
-    script = tmp_path / "job.sh"
-    script.write_text('# properties = {"rule": "train", "output": ["x/y"], "jobid": 1, "threads": 1}\n')
-    command = [sys.executable, PROJECT / "profiles" / "sge" / "submit.py", script]
-    run = subprocess.run(command, cwd=tmp_path, env={"PATH": str(tmp_path)}, capture_output=True, text=True)
-    assert run.returncode == 1
-    assert run.stderr.startswith("--profile sge submits jobs with qsub, but this machine has none in its PATH.")

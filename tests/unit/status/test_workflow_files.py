@@ -67,20 +67,20 @@ LONG = "".join(map(str, range(80)))  # Snakemake splits names of markers that ar
 
 @pytest.mark.parametrize("folder", ["results", LONG])
 def test_a_submitted_job_is_found_by_the_mark_of_its_output_even_after_snakemake_was_killed(
-    tmp_path, start, workflow, wait_until, folder
+    tmp_path, start, workflow, wait_until, monkeypatch, folder
 ):
-    (tmp_path / "submit").write_text("#!/bin/sh\necho 4711\n")
-    (tmp_path / "submit").chmod(0o755)
+    (tmp_path / "qsub").write_text("#!/bin/sh\necho 4711\n")
+    (tmp_path / "qsub").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     output = GOOD.replace("results", folder)
-    submit = ["--cluster-generic-submit-cmd", str(tmp_path / "submit")]
     before = time.time()
-    process = start("--executor", "cluster-generic", *submit, "--jobs", "1", output)
+    process = start("--executor", "grid-engine", "--jobs", "1", output)
     wait_until(lambda: (job := workflow.under_way(output)) and job.number, what="no mark")
     process.kill()
     process.communicate()
     job = workflow.under_way(output)
     assert job is not None
-    assert job.number == "4711"
+    assert job.number == "4711.1"  # of an array job
     assert before - 1 <= job.time <= time.time() + 1
     assert workflow.under_way(BAD) is None
 

@@ -9,24 +9,20 @@ from pathlib import Path
 
 from neurozoo.errors import NeurozooError
 
-GRID_ENGINE = "sge/submit.py"  # end of the path of our profile's submit command
+_SUBMISSION = {"slurm": ("slurm", "sbatch"), "grid-engine": ("sge", "qsub")}  # executor: profile, command
 PATIENCE = 120  # seconds for cancelled jobs to end
 _NAME = re.compile(r"([\w-]+)-(\d+)_[0-9a-f-]{36}")
 
 
-def check_scheduler(executor: str, submit_command: str | None = None) -> None:
-    """Checks that jobs can be submitted to Slurm or Grid Engine, if Snakemake's executor is about to.
-
-    Of the commands with which `cluster-generic` submits jobs, only the project's own is checked.
-    """
-    command = {"slurm": "sbatch", "sge": "qsub"}
-    profile = "sge" if executor == "cluster-generic" and str(submit_command).endswith(GRID_ENGINE) else executor
-    if profile not in command:
+def check_scheduler(executor: str) -> None:
+    """Checks that jobs can be submitted to Slurm or Grid Engine, if Snakemake's executor is about to."""
+    if executor not in _SUBMISSION:
         return
-    if shutil.which(command[profile]) is None:
+    profile, command = _SUBMISSION[executor]
+    if shutil.which(command) is None:
         raise NeurozooError(
-            f"--profile {profile} submits jobs with {command[profile]}, but this machine has none in its PATH. Start "
-            "Snakemake on a login node of the cluster, or take --profile local."
+            f"--profile {profile} submits jobs with {command}, but this machine has none in its PATH. Start Snakemake "
+            "on a login node of the cluster, or take --profile local."
         )
     if letter := re.search(r'["$`\\\n]', os.getcwd()):
         raise NeurozooError(

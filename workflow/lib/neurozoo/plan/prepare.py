@@ -212,7 +212,7 @@ class Plan:
         set_to_now(self._from_the_future, time_in(self._results))
         if executor == "touch":
             check_copies(self._copied_runs())
-        check_scheduler(executor, getattr(self._workflow.executor_settings, "submit_cmd", None))
+        check_scheduler(executor)
         end_leftover_jobs(self._workflow.workdir_init, has_to_answer=executor == "slurm")
 
     @_in_a_sentence
