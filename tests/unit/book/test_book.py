@@ -87,7 +87,8 @@ def write_run(project, number, tests, *, algo="ga", frames=1000, finished=True, 
     folder = project / "results" / "tiny" / "runs" / algo / "pong" / "small" / str(number)
     log = folder / "log.jsonl" if finished else folder / "state" / "log.jsonl"
     log.parent.mkdir(parents=True)
-    (folder / "config.yaml").write_text(yaml.safe_dump(json.loads(json.dumps(found))))
+    # Snakemake deletes the config.yaml of a training that was stopped; state/ has its copy.
+    log.with_name("config.yaml").write_text(yaml.safe_dump(json.loads(json.dumps(found))))
     reports = [
         {
             "format": 1, "frames": frames * place // len(tests), "score": 1.1 * test, "test_score": test,

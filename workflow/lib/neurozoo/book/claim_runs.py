@@ -20,7 +20,7 @@ from neurozoo.genomes.genome import KEEPS_BEST_ELITE
 from neurozoo.machine import machine as this_machine
 from neurozoo.plan.planned_runs import PlannedRun, planned_runs
 from neurozoo.records.comparability import SETTINGS, facts_of
-from neurozoo.records.run_config import IDENTITY, read_run_settings
+from neurozoo.records.run_config import IDENTITY, config_of_run, read_run_settings
 from neurozoo.records.run_log import current_log, parse_log, progress_of, read_last_record
 from neurozoo.records.tables import final_scores, read_metrics
 from neurozoo.training.heartbeat import read_heartbeat
@@ -122,9 +122,10 @@ def _in_results(
     log = current_log(folder)
     record = read_last_record(log) if log else None
     unit, progress = progress_of(record) if record is not None else ("", None)
-    if log is None or progress is None or not (folder / "config.yaml").exists():
+    settings = config_of_run(folder)
+    if log is None or progress is None or not settings.exists():
         return None
-    own = read_run_settings(folder / "config.yaml")
+    own = read_run_settings(settings)
     if any(own[name] != value for name, value in asdict(run).items()):
         says = "/".join(str(own[name]) for name in ("algo", "game", "model", "run"))
         raise NeurozooError(f"{folder} should hold its own run, but its config.yaml is that of {says}. Move it away.")

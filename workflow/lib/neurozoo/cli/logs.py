@@ -71,7 +71,7 @@ def _parse(options):
 
 
 def _phases(options):
-    from neurozoo.records.run_config import read_run_settings
+    from neurozoo.records.run_config import config_of_run, read_run_settings
     from neurozoo.records.simple_dqn_csv import write_statistics
 
     source = options.source
@@ -81,7 +81,7 @@ def _phases(options):
     of_csv = source.suffix == ".csv"
     folder = source if source.is_dir() else source.parent
     output = options.output or (source.with_suffix(".phases.csv") if of_csv else folder / "phases.csv")
-    settings = source / "config.yaml" if source.is_dir() else source.with_name("config.yaml")
+    settings = config_of_run(source) if source.is_dir() else source.with_name("config.yaml")
     known: dict[str, Any] = read_run_settings(settings) if settings.exists() else {}
     write_statistics(source, output, seed=known.get("seed"))
     print(output)

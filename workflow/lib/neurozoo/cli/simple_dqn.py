@@ -19,7 +19,7 @@ from neurozoo.cli.simple_dqn_options import ALGORITHM, FIXED, NETWORK, PLOT, PRE
 from neurozoo.environments.games import check_game
 from neurozoo.environments.protocols import FRAME_SKIP
 from neurozoo.errors import NeurozooError, unknown_name
-from neurozoo.records.run_config import read_run_settings
+from neurozoo.records.run_config import config_of_run, read_run_settings
 
 EPSILON, TEST_STEPS, GYM_EPISODES = 0.05, 125_000, 100  # defaults of the original's tests
 NO_SERVICE = (
@@ -136,7 +136,7 @@ def _resume(arguments: Sequence[str]) -> list[list[str]]:
         raise NeurozooError(f"A run continues from where it was stopped, not from {at[-1]}: resume {run_dir}")
     budget = []
     if "epochs" in given:
-        settings = read_run_settings(Path(run_dir, "config.yaml"))
+        settings = read_run_settings(config_of_run(run_dir))
         if "epoch_steps" not in settings:
             raise NeurozooError(f"{run_dir} is a run of {settings['algo']}, which has no epochs; leave out --epochs.")
         budget = ["--frames", str(given["epochs"] * settings["epoch_steps"] * FRAME_SKIP)]

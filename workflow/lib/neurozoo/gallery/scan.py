@@ -39,7 +39,7 @@ from neurozoo.records.comparability import (
     with_names,
 )
 from neurozoo.records.curves import common_grid, is_curve_of_tests
-from neurozoo.records.run_config import read_run_settings
+from neurozoo.records.run_config import config_of_run, read_run_settings
 from neurozoo.records.run_log import current_log, iter_log
 from neurozoo.records.statistics import ENOUGH_RUNS, bootstrap_intervals, mean_over_games
 from neurozoo.records.tables import CURVE, NO_LABELS, read_curve
@@ -187,9 +187,10 @@ class _Scan:
 
     def _with_files(self, run: Run, folder: Path, models: Sequence[ZooAgent]) -> Run:
         game = run.game
-        with self.missing.noting_errors(folder / "config.yaml"):
-            if self.missing.has(folder / "config.yaml"):
-                settings = read_run_settings(folder / "config.yaml")
+        config = config_of_run(folder)
+        with self.missing.noting_errors(config):
+            if self.missing.has(config):
+                settings = read_run_settings(config)
                 run = replace(run, protocol=str(settings["protocol"]), settings=settings)
                 run = replace(run, facts=facts_of(settings) | network_fact(settings))
         with self.missing.noting_errors(folder / "metrics.csv"):
