@@ -26,7 +26,8 @@ def start(tmp_path, snakemake_environment):
 
     def run(*arguments):
         command = [sys.executable, "-m", "snakemake", *arguments]
-        environment = {**snakemake_environment, "HOME": str(tmp_path)}
+        path = f"{tmp_path}:{snakemake_environment.get('PATH', os.environ['PATH'])}"
+        environment = {**snakemake_environment, "HOME": str(tmp_path), "PATH": path}
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         return subprocess.Popen(command, cwd=tmp_path, env=environment, text=True, **streams)
 
@@ -67,11 +68,10 @@ LONG = "".join(map(str, range(80)))  # Snakemake splits names of markers that ar
 
 @pytest.mark.parametrize("folder", ["results", LONG])
 def test_a_submitted_job_is_found_by_the_mark_of_its_output_even_after_snakemake_was_killed(
-    tmp_path, start, workflow, wait_until, monkeypatch, folder
+    tmp_path, start, workflow, wait_until, folder
 ):
     (tmp_path / "qsub").write_text("#!/bin/sh\necho 4711\n")
     (tmp_path / "qsub").chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     output = GOOD.replace("results", folder)
     before = time.time()
     process = start("--executor", "grid-engine", "--jobs", "1", output)
