@@ -1,6 +1,9 @@
 """An environment of somebody else's as a game: what it may do wrong, and what its screen is then."""
 
+import os
 import re
+import signal
+import sys
 from typing import ClassVar
 
 import gymnasium
@@ -10,6 +13,7 @@ from neurozoo.environments import gymnasium_world, make_world
 from neurozoo.environments.gymnasium_games import gymnasium_spaces
 from neurozoo.environments.protocols import output_names, protocol_of
 from neurozoo.errors import NeurozooError
+from neurozoo.signals import Stopped
 
 GAME = "gym.Odd-v0"
 UNNAMED = ("ACTION_0", "ACTION_1")
@@ -193,6 +197,49 @@ def test_a_constructor_that_fails_is_told_in_a_sentence(monkeypatch):
     monkeypatch.setattr(Odd, "__init__", fails)
     with pytest.raises(NeurozooError, match=r"cannot make the environment 'gym\.Odd-v0' here: .*level"):
         gymnasium_spaces(GAME)
+
+
+def exits(*_, **__):
+    sys.exit(0)
+
+
+def test_an_environment_that_exits_is_an_error_and_no_silent_end(monkeypatch, capsys):
+    made = world()
+    monkeypatch.setattr(Odd, "step", exits)
+    made.reset(seed=1)
+    with pytest.raises(
+        NeurozooError, match=r"calls sys\.exit\(0\).*in step 1 of the episode with seed 1"
+    ):
+        made.act(np.array([1.0, 0.0], np.float32))
+    monkeypatch.setattr(Odd, "close", exits)
+    made.close()
+    assert "cannot be closed (NeurozooError: 'gym.Odd-v0' calls sys.exit(0)" in capsys.readouterr().err
+    monkeypatch.setattr(Odd, "__init__", exits)
+    with pytest.raises(NeurozooError, match=r"calls sys\.exit\(0\)"):
+        gymnasium_spaces.__wrapped__(GAME)
+
+
+def test_a_signal_that_arrives_in_an_environment_still_stops_the_program(monkeypatch):
+    def stops(self, action):
+        raise Stopped(signal.SIGTERM)
+
+    made = world()
+    monkeypatch.setattr(Odd, "step", stops)
+    made.reset(seed=1)
+    with pytest.raises(Stopped):
+        made.act(np.array([1.0, 0.0], np.float32))
+
+
+def test_an_environment_that_changes_the_working_directory_is_refused(monkeypatch, tmp_path):
+    def moves(self, action):
+        os.chdir(tmp_path)
+        return self.see(), 0.0, False, False, {}
+
+    before = os.getcwd()
+    monkeypatch.setattr(Odd, "step", moves)
+    with pytest.raises(NeurozooError, match="changes the working directory"):
+        gymnasium_world.try_environment(GAME, protocol_of(GAME))
+    assert os.getcwd() == before
 
 
 def test_an_environment_whose_constructor_takes_no_render_mode_is_played_and_black(monkeypatch):

@@ -1,8 +1,10 @@
 """Games that are environments of Gymnasium: their ids, which modules may be imported for them, and their spaces."""
 
+import contextlib
 import os
 import re
 import sys
+from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
 from typing import NamedTuple
@@ -84,7 +86,8 @@ def gymnasium_spaces(game: str) -> Spaces:
             f"as {identifier.rpartition('/')[2]!r}."
         )
     try:
-        environment = gymnasium.make(identifier, disable_env_checker=True)  # `GymnasiumWorld` checks
+        with without_exit(game):
+            environment = gymnasium.make(identifier, disable_env_checker=True)  # `GymnasiumWorld` checks
     except Exception as error:  # of Gymnasium, of an import, or of the environment's own constructor
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         module, dot, name = identifier.rpartition(".")
@@ -121,10 +124,24 @@ def gymnasium_spaces(game: str) -> Spaces:
     )
 
 
+@contextlib.contextmanager
+def without_exit(game: str) -> Iterator[None]:
+    """Makes an error of sys.exit in an environment, which would end the program without a word."""
+    try:
+        yield
+    except SystemExit as error:
+        if isinstance(error, KeyboardInterrupt):  # `signals.Stopped`
+            raise
+        raise NeurozooError(
+            f"{game!r} calls sys.exit({error.code!r}), which would end the program. Mend the environment."
+        ) from error
+
+
 def close_environment(environment: gymnasium.Env, game: str) -> None:
     """Closes a Gymnasium environment; if that fails, says so and goes on, because what was played is not wrong."""
     try:
-        environment.close()
+        with without_exit(game):
+            environment.close()
     except Exception as error:  # each library raises its own kind
         told = f"neurozoo: {game} cannot be closed ({type(error).__name__}: {error}). Results are not affected."
         print(told, file=sys.stderr, flush=True)

@@ -1,6 +1,7 @@
 """Wraps Gymnasium environments, with vectors or pictures as observations, as a `World`."""
 
 import contextlib
+import os
 import sys
 import traceback
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 
-from neurozoo.environments.gymnasium_games import close_environment, gymnasium_id
+from neurozoo.environments.gymnasium_games import close_environment, gymnasium_id, without_exit
 from neurozoo.environments.protocols import Protocol
 from neurozoo.environments.world import SingleFrameWorld, largest
 from neurozoo.errors import NeurozooError
@@ -103,7 +104,8 @@ class GymnasiumWorld(SingleFrameWorld):
     def _placed(self, *, step: int) -> Iterator[None]:
         """Lets an error say in which step of which episode it happened, so that it can be repeated."""
         try:
-            yield
+            with without_exit(self.game):
+                yield
         except Exception as error:
             place = f"This happened in step {step} of the episode with seed {self._seed} of {self.game!r}."
             if isinstance(error, NeurozooError):
@@ -220,8 +222,11 @@ def try_environment(game: str, protocol: Protocol) -> str | None:
         NeurozooError: The environment raises an error, or gives something else than its spaces and Gymnasium demand.
     """
     try:
-        with contextlib.closing(GymnasiumWorld(game, protocol)) as world:
+        folder = os.getcwd()
+        with contextlib.chdir(folder), contextlib.closing(GymnasiumWorld(game, protocol)) as world:
             first, second = _first_step(world), _first_step(world)
+            if os.getcwd() != folder:
+                raise NeurozooError(f"{game!r} changes the working directory, where results go. Mend the environment.")
     except NeurozooError:
         raise
     except Exception as error:  # the environment may raise anything

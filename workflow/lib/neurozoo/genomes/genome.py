@@ -6,7 +6,6 @@ A genome is an index for the initial weights and a list of (index, power) mutati
 
 import hashlib
 import json
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from neurozoo.networks.chains import Layout
 DECODED_AT_ONCE = 65_536  # parameters
 MOST_SEEDS = 100_000  # takes hours to decode; a longer list is a mistake
 KEEPS_BEST_ELITE = ("validated",)  # elite rules under which a run's result is the best elite, not the last one
+_MOST_POWER = 1e30  # weights of thousands of mutations stay finite in float32
 OLD_POWER = 0.005  # power of mutations without one (the distributed code of 2017)
 
 
@@ -118,8 +118,8 @@ def _mutation(gene: Any) -> Mutation:
     if isinstance(gene, int):
         return Mutation(_index(gene), OLD_POWER)
     index, power = gene
-    if isinstance(power, bool) or not isinstance(power, (int, float)) or not math.isfinite(power):
-        raise ValueError("a power should be a number")
+    if isinstance(power, bool) or not isinstance(power, (int, float)) or not abs(power) <= _MOST_POWER:
+        raise ValueError(f"a power should be a number of at most {_MOST_POWER:g}")
     return Mutation(_index(index), float(power))
 
 
