@@ -207,9 +207,7 @@ def test_an_environment_that_exits_is_an_error_and_no_silent_end(monkeypatch, ca
     made = world()
     monkeypatch.setattr(Odd, "step", exits)
     made.reset(seed=1)
-    with pytest.raises(
-        NeurozooError, match=r"calls sys\.exit\(0\).*in step 1 of the episode with seed 1"
-    ):
+    with pytest.raises(NeurozooError, match=r"calls sys\.exit\(0\).*in step 1 of the episode with seed 1"):
         made.act(np.array([1.0, 0.0], np.float32))
     monkeypatch.setattr(Odd, "close", exits)
     made.close()
