@@ -1,10 +1,12 @@
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import pytest
 from snakemake_executor_plugin_grid_engine import ExecutorSettings, commands, judge
@@ -202,7 +204,7 @@ def test_each_task_executes_its_own_command_and_has_a_note_of_its_own(workdir):
 
 def record(**facts):
     usual = {"job": "7", "token": "abc-undefined", "time": 1.0, "name": "train", "log": "x.log", "output": ["x/y"]}
-    return Record(**usual | {"recipe": "0"} | facts)
+    return Record(**usual | {"recipe": "0", "folder": os.getcwd()} | facts)
 
 
 def test_the_newest_job_that_was_submitted_for_some_files_is_found(workdir):
@@ -214,6 +216,15 @@ def test_the_newest_job_that_was_submitted_for_some_files_is_found(workdir):
     second.save()
     assert newest_job(["x/y"]) == second
     (FOLDER / "8.2.json").write_text("{")
+    assert newest_job(["x/y"]) is None
+
+
+def test_a_copied_folder_has_no_jobs(workdir, tmp_path_factory, monkeypatch):
+    record().save()
+    copy = tmp_path_factory.mktemp("copies") / "copy"
+    shutil.copytree(workdir, copy)
+    assert newest_job(["x/y"]) is not None
+    monkeypatch.chdir(copy)
     assert newest_job(["x/y"]) is None
 
 
@@ -271,33 +282,35 @@ def test_a_job_is_warned_before_its_time_is_up_and_nothing_is_left_of_the_clock(
     assert (run.returncode, run.stdout) == (0, "")  # with the output closed, which the clock would have kept open
 
 
-SUBMISSION = """
-from snakemake_executor_plugin_grid_engine.commands import qsub
-qsub(["qsub"], "script", patience=0, notify=print)
+SNAKEFILE = """
+rule train:
+    output: "{name}.txt"
+    shell: "touch {output}"
 """
 
 
-def test_ctrl_c_during_a_submission_leaves_no_job_in_the_queue(tmp_path, wait_until):
-    for name, words in {
-        "qsub": "touch begun; read end < may_end; echo 77.1-3:1",
-        "qdel": 'echo "$@" > deleted',
-    }.items():
+def test_ctrl_c_during_a_submission_leaves_no_job_in_the_queue(tmp_path, snakemake_environment, wait_until):
+    programs = {"qsub": "echo >> begun; read end < may_end; echo 77", "qdel": 'echo "$@" > part; mv part deleted'}
+    for name, words in programs.items():
         (tmp_path / name).write_text(f"#!/bin/sh\n{words}\n")
         (tmp_path / name).chmod(0o755)
     os.mkfifo(tmp_path / "may_end")
+    (tmp_path / "Snakefile").write_text(SNAKEFILE)
     process = subprocess.Popen(
-        [sys.executable, "-c", SUBMISSION],
+        [sys.executable, "-m", "snakemake", "--executor", "grid-engine", "--jobs", "2", "a.txt", "b.txt"],
         cwd=tmp_path,
-        env={"PATH": f"{tmp_path}:{os.environ['PATH']}"},
-        stderr=subprocess.PIPE,
-        text=True,
+        env={**snakemake_environment, "HOME": str(tmp_path), "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
     wait_until((tmp_path / "begun").exists)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     (tmp_path / "may_end").write_text("\n")
-    wait_until(lambda: (tmp_path / "deleted").exists() and (tmp_path / "deleted").read_text() == "77\n")
-    assert process.communicate()[1].endswith("KeyboardInterrupt\n")
+    wait_until((tmp_path / "deleted").exists)
+    assert (tmp_path / "deleted").read_text() == "77\n"
+    assert process.wait() != 0
+    assert (tmp_path / "begun").read_text() == "\n"  # the second job was not submitted
 
 
 @pytest.mark.parametrize("answer", ["Unable to run job: no suitable queues.", "error: commlib error: got select error"])
@@ -306,7 +319,7 @@ def test_what_grid_engine_says_is_in_the_error(tmp_path, monkeypatch, answer):
     (tmp_path / "qsub").chmod(0o755)
     monkeypatch.setattr(commands, "_PAUSE", 0)
     with pytest.raises(GridEngineError, match=f"Grid Engine refused the job: {answer}"):
-        commands.qsub([str(tmp_path / "qsub")], "script", patience=-1, notify=print)
+        commands.qsub([str(tmp_path / "qsub")], "script", patience=-1, is_cancelled=Event(), notify=print)
 
 
 def test_a_master_that_is_restarted_is_waited_for(tmp_path, monkeypatch):
@@ -317,5 +330,21 @@ def test_a_master_that_is_restarted_is_waited_for(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(commands, "_PAUSE", 0)
     said = []
-    assert commands.qsub([str(tmp_path / "qsub")], "script", patience=60, notify=said.append) == "7"
+    assert (
+        commands.qsub([str(tmp_path / "qsub")], "script", patience=60, is_cancelled=Event(), notify=said.append) == "7"
+    )
     assert said == ["Grid Engine does not answer; trying again: unable to contact qmaster"]
+
+
+def test_a_master_is_not_waited_for_when_snakemake_is_stopped(tmp_path):
+    (tmp_path / "qsub").write_text("#!/bin/sh\necho 'unable to contact qmaster'; exit 1\n")
+    (tmp_path / "qsub").chmod(0o755)
+    is_cancelled = Event()
+    with pytest.raises(GridEngineError, match="unable to contact qmaster"):
+        commands.qsub(
+            [str(tmp_path / "qsub")],
+            "script",
+            patience=3600,
+            is_cancelled=is_cancelled,
+            notify=lambda _: is_cancelled.set(),
+        )

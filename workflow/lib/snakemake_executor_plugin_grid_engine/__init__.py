@@ -10,50 +10,24 @@ import json
 import os
 import shlex
 import tempfile
+import threading
 import time
 import uuid
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
-from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 from snakemake_interface_executor_plugins.jobs import JobExecutorInterface
-from snakemake_interface_executor_plugins.settings import CommonSettings, ExecutorSettingsBase
+from snakemake_interface_executor_plugins.settings import CommonSettings
 
 from snakemake_executor_plugin_grid_engine.commands import GridEngineError, Listed, error_reason, qdel, qstat, qsub
 from snakemake_executor_plugin_grid_engine.records import FOLDER, Record, newest_job
+from snakemake_executor_plugin_grid_engine.settings import ExecutorSettings
 from snakemake_executor_plugin_grid_engine.submission import Job, Submission, submissions
 
 _END = 60  # seconds within which a deleted job has to leave the queue
-
-
-def _setting(default: str | int, meaning: str) -> Any:
-    return field(default=default, metadata={"help": meaning})
-
-
-@dataclass
-class ExecutorSettings(ExecutorSettingsBase):
-    """What is particular to a cluster: `--grid-engine-memory` and so on, or lines in a profile."""
-
-    parallel_environment: str = _setting("smp", "Parallel environment that gives all slots on one host")
-    mpi_environment: str = _setting("mpi", "Parallel environment whose slots may be on several hosts")
-    memory: str = _setting("h_vmem", "Resource that limits memory; none for none")
-    memory_per: str = _setting("slot", "Whether this resource counts per slot or per job")
-    gpu: str = _setting("gpu", "Resource for GPUs")
-    gpu_per: str = _setting("job", "Whether this resource counts per slot or per job")
-    options: str = _setting("", "Further options of qsub for all jobs")
-    warning: int = _setting(300, "Seconds before its time limit at which a job gets SIGUSR1; 0 for never")
-    grace: int = _setting(60, "Seconds after which a job that left the queue without an exit code counts as killed")
-    patience: int = _setting(1800, "Seconds to wait for a node or a master that does not answer")
-
-    def __post_init__(self) -> None:
-        for name in ("memory_per", "gpu_per"):
-            if (value := getattr(self, name)) not in ("slot", "job"):
-                option = f"grid-engine-{name.replace('_', '-')}"
-                raise WorkflowError(f"{option} is {value!r}, but a resource counts per slot or per job.")
 
 
 common_settings = CommonSettings(
@@ -71,6 +45,9 @@ class Executor(RemoteExecutor):
         # The jobs in the queue. Snakemake's own list is empty while they are looked at.
         self._living: set[str] = set()
         self._silent_since: dict[str, float] = {}
+        # Jobs are submitted in a thread of their own, which Ctrl-C does not interrupt: none is lost on its way.
+        self._submitter = ThreadPoolExecutor(max_workers=1)
+        self._is_cancelled = threading.Event()
 
     def get_job_exec_prefix(self, job: JobExecutorInterface) -> str:
         """Says where a node executes a job."""
@@ -82,13 +59,17 @@ class Executor(RemoteExecutor):
 
     def run_jobs(self, jobs: list[JobExecutorInterface]) -> None:
         """Submits jobs that can start now, runs of one experiment together."""
+        for job in jobs:
+            self.run_job_pre(job)
+        self._submitter.submit(self._submit_all, jobs).result()
+
+    def _submit_all(self, jobs: list[JobExecutorInterface]) -> None:
         new = {}
         for original in jobs:
-            self.run_job_pre(original)
             properties = json.loads(original.properties()) | {"output": list(map(str, original.output))}
             job = Job(properties, self.format_job_exec(original))
             try:
-                job.options(self.executor_settings)
+                job.options(self.executor_settings)  # may be refused
                 earlier = self._earlier(job)
             except GridEngineError as error:
                 self.report_job_error(SubmittedJobInfo(original), msg=f"{error} ")
@@ -101,7 +82,8 @@ class Executor(RemoteExecutor):
                 )
                 self._follow(earlier, original)
         for submission in submissions(new, self.executor_settings):
-            self._submit(submission, new)
+            if not self._is_cancelled.is_set():
+                self._submit(submission, new)
 
     def _submit(self, submission: Submission, origin: dict[Job, JobExecutorInterface]) -> None:
         try:
@@ -111,6 +93,7 @@ class Executor(RemoteExecutor):
                 self.report_job_error(SubmittedJobInfo(origin[job]), msg=f"{error} ")
             return
         for job, record in records.items():
+            self.logger.info(f"Submitted job {origin[job].jobid} as {record.job}.")
             self._follow(record, origin[job])
 
     def _submitted(self, submission: Submission) -> dict[Job, Record]:
@@ -122,6 +105,7 @@ class Executor(RemoteExecutor):
             submission.command(settings),
             submission.script(token, warning=settings.warning),
             patience=settings.patience,
+            is_cancelled=self._is_cancelled,
             notify=self.logger.warning,
         )
         records = {}
@@ -135,9 +119,10 @@ class Executor(RemoteExecutor):
                     log=job.log.replace("$JOB_ID", number),
                     output=job.output,
                     recipe=job.recipe,
+                    folder=os.getcwd(),
                 )
                 records[job].save()
-        except BaseException:
+        except OSError:
             qdel([number])
             raise
         return records
@@ -201,7 +186,9 @@ class Executor(RemoteExecutor):
         return now - self._silent_since.setdefault(job, now)
 
     def cancel_jobs(self, active_jobs: list[SubmittedJobInfo]) -> None:
-        """Deletes all jobs in the queue."""
+        """Deletes all jobs in the queue, also those that are being submitted."""
+        self._is_cancelled.set()
+        self._submitter.shutdown()
         if self._living:
             qdel(sorted(self._living.copy()))
 

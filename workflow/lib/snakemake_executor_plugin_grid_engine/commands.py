@@ -7,6 +7,7 @@ import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from threading import Event
 
 _UNREACHABLE = re.compile("commlib|unable to (contact|send|connect)|can't connect")
 _PAUSE = 10  # seconds between two attempts to reach the master
@@ -34,49 +35,42 @@ class Listed:
         return "u" in self.queue_state
 
 
-def qsub(command: list[str], script: str, *, patience: float, notify: Callable[[str], None]) -> str:
+def qsub(
+    command: list[str], script: str, *, patience: float, is_cancelled: Event, notify: Callable[[str], None]
+) -> str:
     """Submits a job script; a master that is restarted meanwhile is waited for.
+
+    Args:
+        command: Words of the command; it reads the script.
+        script: What a node executes.
+        patience: Seconds to wait for the master.
+        is_cancelled: Ends the waiting when it is set.
+        notify: Is told that the master does not answer.
 
     Returns:
         The job's number.
 
     Raises:
-        GridEngineError: The job is refused, or the master does not answer for `patience` seconds.
+        GridEngineError: The job is refused, or the master does not answer.
     """
     start = time.monotonic()
     while True:
-        answer = _qsub_once(command, script).strip()
-        if number := _number(answer):
-            return number
-        if not _UNREACHABLE.search(answer) or time.monotonic() - start > patience:
-            raise GridEngineError(
-                f"Grid Engine refused the job: {answer.strip()}\nThe command was: {shlex.join(command)}"
-            )
-        notify(f"Grid Engine does not answer; trying again: {answer.strip()}")
-        time.sleep(_PAUSE)
-
-
-def _qsub_once(command: list[str], script: str) -> str:
-    # Ctrl-C does not reach it: Snakemake would never learn of a job that it has begun to submit.
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        return process.communicate(script)[0]
-    except BaseException:
-        if number := _number(process.communicate()[0]):
-            qdel([number])
-        raise
-
-
-def _number(answer: str) -> str | None:
-    found = re.search(r"^(\d+)(\.\d+-\d+:\d+)?$", answer, re.MULTILINE)  # of an array job, with its tasks
-    return found and found[1]
+        answer = subprocess.run(
+            command,
+            input=script,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,  # Ctrl-C does not reach it
+        ).stdout.strip()
+        # The number of an array job comes with its tasks.
+        if number := re.search(r"^(\d+)(\.\d+-\d+:\d+)?$", answer, re.MULTILINE):
+            return number[1]
+        is_over = is_cancelled.is_set() or time.monotonic() - start > patience
+        if is_over or not _UNREACHABLE.search(answer):
+            raise GridEngineError(f"Grid Engine refused the job: {answer}\nThe command was: {shlex.join(command)}")
+        notify(f"Grid Engine does not answer; trying again: {answer}")
+        is_cancelled.wait(_PAUSE)
 
 
 def qstat() -> dict[str, Listed] | None:

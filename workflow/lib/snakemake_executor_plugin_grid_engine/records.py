@@ -25,6 +25,7 @@ class Record:
         log: What it prints.
         output: What it makes.
         recipe: Digest of how it makes that.
+        folder: The working directory.
     """
 
     job: str
@@ -34,6 +35,7 @@ class Record:
     log: str
     output: list[str]
     recipe: str
+    folder: str
 
     def save(self) -> None:
         """Keeps the record, and says that this job makes its files now."""
@@ -50,11 +52,15 @@ class Record:
 
 
 def newest_job(output: list[str]) -> Record | None:
-    """Returns the newest job that was submitted for some files, if its record is readable."""
+    """Returns the newest job that was submitted here for some files, if its record is readable.
+
+    In a copied folder, records are those of jobs that make the files of the original.
+    """
     try:
-        return Record(**json.loads((FOLDER / f"{_claim(output).read_text()}.json").read_text()))
+        record = Record(**json.loads((FOLDER / f"{_claim(output).read_text()}.json").read_text()))
     except (OSError, ValueError, TypeError):
         return None
+    return record if record.folder == os.getcwd() else None
 
 
 def digest(value: object) -> str:

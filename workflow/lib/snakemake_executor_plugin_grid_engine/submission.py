@@ -12,6 +12,7 @@ from typing import Any
 
 from snakemake_executor_plugin_grid_engine.commands import GridEngineError
 from snakemake_executor_plugin_grid_engine.records import FOLDER, digest
+from snakemake_executor_plugin_grid_engine.settings import ExecutorSettings
 
 # What a job inherits. Not all (-V): everybody on the cluster can read a job's variables, and some hold passwords. The
 # script sets them, since a job's shell is a login shell, whose profile sets PATH anew.
@@ -67,7 +68,7 @@ class Job:
         """Its time limit; 0 if it has none."""
         return int(float(self.properties.get("resources", {}).get("runtime", 0)) * 60)
 
-    def options(self, settings: Any) -> tuple[str, ...]:
+    def options(self, settings: ExecutorSettings) -> tuple[str, ...]:
         """Translates threads and resources into options of qsub.
 
         Raises:
@@ -107,7 +108,7 @@ class Submission:
         """Returns what $SGE_TASK_ID is in one of the jobs: the number of its run, or `undefined` in a plain job."""
         return str(job.run) if self.is_array else "undefined"
 
-    def command(self, settings: Any) -> list[str]:
+    def command(self, settings: ExecutorSettings) -> list[str]:
         """Returns the command that reads the script and prints the number."""
         first, last = self.jobs[0], self.jobs[-1]
         command = ["qsub", "-terse", "-S", "/bin/bash", "-cwd", "-r", "n", "-w", "e", "-j", "y"]
@@ -159,7 +160,7 @@ exit $code
 """
 
 
-def submissions(jobs: Iterable[Job], settings: Any) -> list[Submission]:
+def submissions(jobs: Iterable[Job], settings: ExecutorSettings) -> list[Submission]:
     """Makes array jobs of runs of one experiment that ask for the same resources; a task has its run's number."""
     together: dict[object, dict[int, Job]] = {}
     made = []
