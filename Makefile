@@ -25,8 +25,9 @@ setup: $(VENV)/.$(REQUIREMENTS) $(EXTRAS:%=$(VENV)/.%) ## install the locked pac
 RENEW_CORE = test ! -e $(CORE) || $(BIN)/python -m neurozoo check-core >/dev/null 2>&1 || { \
   echo "The core was built from other sources; building it again"; $(SNAKEMAKE) --profile profiles/local --quiet all --force -- $(CORE); }
 
-# All packages are locked with hashes. The project itself is installed as a link to workflow/lib. Each start of Python runs
-# envs/neurozoo.pth, which gives accounts without a home one: Snakemake needs it before it reads anything of the project.
+# All packages are locked with hashes. Each start of Python reads neurozoo.pth: it gives accounts without a home one, which
+# Snakemake needs before it reads anything of the project, and names workflow/lib. (setuptools' link to a library fails in
+# folders with braces.)
 $(VENV)/.%: envs/requirements-%.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || { \
 	  echo "This is $$($(PYTHON) --version), but Python 3.11 to 3.13 is needed (there is no TensorFlow for later ones yet)." \
@@ -34,8 +35,8 @@ $(VENV)/.%: envs/requirements-%.txt pyproject.toml
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) || { \
 	  echo "The virtual environment could not be created. On Debian and Ubuntu: apt install python3-venv"; rm -rf $(VENV); exit 1; }
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r $<
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	@cp envs/neurozoo.pth "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
+	@{ cat envs/neurozoo.pth && printf '%s\n' "$$PWD/workflow/lib"; } \
+	  > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/neurozoo.pth"
 	@touch $@
 
 # The published genome comes first: its movie needs no compiler. Jobs have one thread, so that others run beside them, and
