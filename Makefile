@@ -32,6 +32,8 @@ $(VENV)/.%: envs/requirements-%.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || { \
 	  echo "This is $$($(PYTHON) --version), but Python 3.11 to 3.13 is needed (there is no TensorFlow for later ones yet)." \
 	    "Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@case "$$PWD" in *[[:space:]]*) echo "The path of this folder has a space, and Snakemake cannot start a Python below it. Move" \
+	  "the project to a folder without one, and start again."; exit 1;; esac
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) || { \
 	  echo "The virtual environment could not be created. On Debian and Ubuntu: apt install python3-venv"; rm -rf $(VENV); exit 1; }
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r $<
