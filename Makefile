@@ -44,7 +44,7 @@ $(VENV)/.%: envs/requirements-%.txt pyproject.toml
 # The published genome comes first: its movie needs no compiler. Jobs have one thread, so that others run beside them, and
 # compilers have a low priority.
 demo: setup ## run config.yaml, from source to activation movies in some minutes, in a gallery that grows
-	@echo "This takes three to six minutes on two idle cores. The gallery opens after one or two, with a published agent."
+	@echo "This takes three to eight minutes on two idle cores. The gallery opens after one or two, with a published agent."
 	@$(BIN)/python -m neurozoo live $(SNAKEMAKE) --profile profiles/local \
 	  --set-threads activation_movie=1 movie_grid=1 evaluate=1 \
 	    build_native=$$($(BIN)/python -c 'from neurozoo.machine import cores; print(min(8, max(1, cores() - 1)))') \
