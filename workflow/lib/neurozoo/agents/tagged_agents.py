@@ -73,8 +73,7 @@ def find_moment(moments: Sequence[Moment], tag: Tag, *, game: str, run: str) -> 
     if found is not None:
         return found
     last = moments[-1]
-    if tag.kind == "human" and game not in reference_scores():
-        raise NeurozooError(f"No human score is known for {game!r}, so {run} cannot reach {tag.text}.")
+    tag.check_game(game, run=run)
     reached = {
         "frames": f"it has {last.frames:,} frames",
         "seconds": f"it was trained for {last.seconds / 3600:.2f} hours",

@@ -51,6 +51,11 @@ class Tag:
             return human is not None and moment.test_score is not None and moment.test_score > human
         return getattr(moment, self.kind) >= self.amount
 
+    def check_game(self, game: str, *, run: str) -> None:
+        """Raises `NeurozooError` if no run can reach the tag in this game; `run` is the name of one."""
+        if self.kind == "human" and game not in reference_scores():
+            raise NeurozooError(f"No human score is known for {game!r}, so {run} cannot reach {self.text}.")
+
 
 def parse_tag(text: str) -> Tag:
     """Parses a tag.

@@ -7,11 +7,14 @@ from dataclasses import asdict
 from pathlib import Path
 
 from neurozoo.agents.playable_agent import IMPORTED
+from neurozoo.agents.tags import TAGS, parse_tag
 from neurozoo.agents.zoo_listing import is_run_number
+from neurozoo.algorithms.quality_diversity.generator_settings import generator_settings
 from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.spec import AlgorithmSpec
 from neurozoo.environments.game_networks import check_browser
 from neurozoo.environments.games import check_ram_variables
+from neurozoo.environments.protocols import has_continuous_outputs, output_names, protocol_of
 from neurozoo.errors import NeurozooError
 from neurozoo.networks.catalogue import KERAS_NETWORKS, check_hidden_layer, get_architecture
 from neurozoo.plan.filter_products import PRODUCTS
@@ -29,6 +32,7 @@ from neurozoo.plan.planned_runs import (
     runs_with_levels,
     runs_with_network,
     runs_with_predictions,
+    settings_of_run,
 )
 from neurozoo.plan.products import FIGURES
 
@@ -97,7 +101,9 @@ def check_run_targets(config: Mapping, targets: Iterable[str]) -> None:
             continue
         run, file = found
         parts = file.parts
-        name = "/".join(parts[2:] if parts[0] == "tags" else parts)
+        name = "/".join(parts[2:] if parts[0] == TAGS else parts)
+        if parts[0] == TAGS and len(parts) > 2:
+            parse_tag(parts[1]).check_game(run.game, run=run.name)
         if run.algo == IMPORTED and re.fullmatch(_OF_TRAINING, str(file)):
             raise NeurozooError(
                 f"Imported agents were not trained here, so their runs have no {file}. Ask for activation.mp4, "
@@ -111,7 +117,7 @@ def check_run_targets(config: Mapping, targets: Iterable[str]) -> None:
             )
         if name.startswith("causal."):
             check_causal(config, run)
-        if name.startswith("probes."):
+        if name.startswith(("probes.", "rollouts/probes.")):
             check_ram_variables(run.game)
         if (layer := re.fullmatch(r"sparse_(.*)\.(csv|png)", name)) and run.algo != IMPORTED:
             _check_sparse(config, run, layer[1])
@@ -119,6 +125,8 @@ def check_run_targets(config: Mapping, targets: Iterable[str]) -> None:
             check_browser(run.name, model=run.model)
         if name.startswith("filters/") and run.algo != IMPORTED:
             _check_picture(config, run, name)
+        if re.fullmatch(r"what_if/grid\..*|filters/saliency\..*|sparse_.*", name):
+            _check_choice(config, run, name)
         kept = Path(config["pathvars"]["results"], "runs", run.name, "population")
         if name == "population.html" and not kept.exists():
             _check_population(config, run)
@@ -148,6 +156,10 @@ def _check_result(run: PlannedRun, name: str) -> None:
             raise NeurozooError(f"{run.algo} has no {what}, so its runs have no {name}. These have it: {able}.")
     if name.startswith("robustness.") and run.game != "river_crossing":
         raise NeurozooError(f"{name} is about rivers, so only runs of river_crossing have it, not those of {run.game}.")
+    if name == "landscape.mp4" and all(layer.kind != "landscape" for layer in get_architecture(run.model).layers):
+        raise NeurozooError(
+            f"{name} shows the landscape of a modular agent, and {run.model} is none (docs/river_crossing.md)."
+        )
 
 
 def _check_picture(config: Mapping, run: PlannedRun, name: str) -> None:
@@ -170,6 +182,18 @@ def _check_sparse(config: Mapping, run: PlannedRun, layer: str) -> None:
         )
 
 
+def _check_choice(config: Mapping, run: PlannedRun, name: str) -> None:
+    if run.algo == IMPORTED:
+        protocol = protocol_of(run.game)
+    else:
+        protocol = settings_of_run(config, **asdict(run)).game_protocol(run.game)
+    if has_continuous_outputs(protocol, output_names(run.game, protocol)):
+        raise NeurozooError(
+            f"{run.name} has no {name}, which asks why one action is chosen and not another: the outputs in {run.game} "
+            "are continuous."
+        )
+
+
 def _check_population(config: Mapping, run: PlannedRun) -> None:
     if not run_settings(config, **asdict(run)).get("record_population"):
         raise NeurozooError(
@@ -180,6 +204,8 @@ def _check_population(config: Mapping, run: PlannedRun) -> None:
 
 def _check_over_runs(config: Mapping, target: str) -> None:
     name = os.path.relpath(target, config["pathvars"]["results"])
+    if match := re.fullmatch(r"generators/([^/]+)/.*", name):
+        generator_settings(match[1], {})
     if match := re.fullmatch(r"comparisons/([^/]+)/classification\..*", name):
         _check_classes(config, match[1])
     for pattern, what, find_runs in _OVER_RUNS:
