@@ -88,6 +88,7 @@ def test_without_control_groups_nothing_limits(tmp_path):
         ({"SLURM_CPUS_ON_NODE": "8"}, 8),
         ({"NSLOTS": "6"}, 6),
         ({"NSLOTS": "1000"}, 64),
+        ({"NSLOTS": "9" * 5000}, 64),
         ({"NSLOTS": "0"}, 64),
         ({"NSLOTS": "-2", "SLURM_CPUS_PER_TASK": "2.5", "SLURM_CPUS_ON_NODE": "many"}, 64),
         ({"NSLOTS": "", "SLURM_CPUS_ON_NODE": "٣"}, 64),

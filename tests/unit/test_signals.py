@@ -135,6 +135,11 @@ def test_a_stop_is_quiet_where_the_reader_of_the_output_ended_first(program):
     assert (stopped.stderr, stopped.returncode) == ("neurozoo: stopped by SIGINT\n", 130)
 
 
+def test_a_program_whose_output_was_closed_by_others_ends_in_silence(program):
+    ended = program("import sys\nsys.stdout.close()")
+    assert (ended.stderr, ended.returncode) == ("", 0)
+
+
 def test_a_sentence_is_in_the_log_where_the_terminal_is_gone(program, tmp_path):
     code = "reader, writer = os.pipe()\nos.dup2(writer, 2)\nos.close(writer)\nos.close(reader)\n"
     stopped = program(f"{code}come(signal.SIGHUP)\ntime.sleep(1800)")

@@ -7,6 +7,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from snakemake.exceptions import MissingOutputException
 from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_logger_plugin_neurozoo import LogHandler
 
@@ -174,12 +175,15 @@ def test_how_long_all_takes_is_not_guessed_while_a_step_of_unknown_length_goes_o
 
 def test_a_failed_step_does_not_go_on(logger):
     send, _, handler = logger()
-    send("Job stats: ...", event=LogEvent.RUN_INFO, stats={"rollout": 2, "total": 2})
-    for number, run in enumerate("12"):
-        send(event=LogEvent.JOB_INFO, jobid=number, rule_name="rollout", wildcards={"run": run})
-    send("Error in rule rollout: ...", level=logging.ERROR, event=LogEvent.JOB_ERROR, jobid=0)
+    send("Job stats: ...", event=LogEvent.RUN_INFO, stats={"rollout": 3, "total": 3})
+    for number in (1, 2, 3):
+        send(event=LogEvent.JOB_INFO, jobid=number, rule_name="rollout", wildcards={"run": str(number)})
+    send("Error in rule rollout: ...", level=logging.ERROR, event=LogEvent.JOB_ERROR, jobid=1)
+    missing = MissingOutputException("Missing files after 5 seconds: ...", jobid=2)
+    send(f"MissingOutputException in rule rollout: {missing}", level=logging.ERROR, event=LogEvent.ERROR)
     assert "recording 1" not in handler._activity()
-    assert "recording 2" in handler._activity()
+    assert "recording 2" not in handler._activity()
+    assert "recording 3" in handler._activity()
 
 
 def test_nothing_is_drawn_while_the_bar_is_removed(logger):

@@ -59,6 +59,16 @@ def raises(*_, **__):
     raise RuntimeError("not here")
 
 
+class Silent(Exception):
+    """An error whose message is code that fails."""
+
+    __str__ = raises
+
+
+def raises_in_silence(*_, **__):
+    raise Silent
+
+
 @pytest.mark.parametrize(
     ("meanings", "expected"),
     [
@@ -131,7 +141,16 @@ def test_a_grey_screen_gets_three_equal_channels(monkeypatch, shape):
 
 
 @pytest.mark.parametrize(
-    "render", [raises, lambda self: None, lambda self: "text", lambda self: np.zeros((30, 40, 4), np.uint8)]
+    "render",
+    [
+        raises,
+        raises_in_silence,
+        lambda self: None,
+        lambda self: "text",
+        lambda self: np.zeros((30, 40, 4), np.uint8),
+        lambda self: np.zeros((0, 40, 3), np.uint8),
+        lambda self: np.broadcast_to(np.uint8(0), (5000, 5000, 3)),
+    ],
 )
 def test_a_world_that_cannot_be_drawn_here_is_black_and_tried_once_and_says_so(monkeypatch, capsys, render):
     tries = []
@@ -177,6 +196,17 @@ def test_an_environment_that_cannot_be_closed_costs_no_results(monkeypatch, caps
     assert capsys.readouterr().err == (
         "neurozoo: gym.Odd-v0 cannot be closed (RuntimeError: not here). Results are not affected.\n"
     )
+
+
+@pytest.mark.parametrize("method", ["__init__", "reset", "close"])
+def test_an_error_whose_message_fails_is_told_all_the_same(monkeypatch, capsys, method):
+    monkeypatch.setattr(Odd, method, raises_in_silence)
+    try:
+        gymnasium_world.try_environment(GAME, protocol_of(GAME))
+        told = capsys.readouterr().err
+    except NeurozooError as error:
+        told = str(error)
+    assert "its message cannot be shown" in told
 
 
 def test_an_environment_that_is_refused_is_closed(monkeypatch):
@@ -337,6 +367,13 @@ def test_a_vector_of_something_else_than_numbers_is_refused(monkeypatch, seen):
     monkeypatch.setattr(Odd, "see", lambda self: seen)
     with pytest.raises(NeurozooError, match=r"should show float32 of shape \(2,\), .*, but shows"):
         world()
+
+
+@pytest.mark.parametrize("actions", [gymnasium.spaces.Discrete(2**40), gymnasium.spaces.Box(0, 1, (20_000,))])
+def test_more_outputs_than_a_network_can_have_are_refused_at_once(monkeypatch, actions):
+    monkeypatch.setattr(Odd, "action_space", actions)
+    with pytest.raises(NeurozooError, match=r"with n up to 10,000, but takes "):
+        gymnasium_spaces(GAME)
 
 
 @pytest.mark.parametrize("space", [None, "left", gymnasium.spaces.Box(0, 1, (0,)), gymnasium.spaces.Tuple([])])

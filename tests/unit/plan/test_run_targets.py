@@ -94,7 +94,10 @@ def test_what_a_run_can_have_passes(target):
         ("ga/pong/small/1/tags/4XR/rollout.npz", "A tag should be initial (after the first generation), human (above"),
         ("ga/hard_maze/simple/1/rollouts/probes.npz", "No variables of hard_maze are known that probes could look for"),
         ("ga/hard_maze/simple/1/what_if/grid.png", "which asks why one action is chosen and not another: the outputs"),
-        ("ga/river_crossing/small/1/landscape.mp4", "landscape.mp4 shows the landscape of a modular agent, and small is"),
+        (
+            "ga/river_crossing/small/1/landscape.mp4",
+            "landscape.mp4 shows the landscape of a modular agent, and small is",
+        ),
         ("../generators/nosuch/generator.npz", "preset of generators 'nosuch' is unknown"),
         ("impala/pong/impala_shallow/1/play.html", "cannot play in a browser"),
         ("map_elites/maze/plain/1/play.html", "comes to an archive, so its runs have no play.html."),

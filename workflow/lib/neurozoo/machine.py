@@ -31,7 +31,7 @@ def cores(*, process: Path = _PROCESS, environment: Mapping[str, str] = os.envir
     number of cores is ignored. `process` is a folder with files in the format of /proc/self.
     """
     words = [environment.get(name, "") for name in _GRANTS]
-    granted = [int(word) for word in words if re.fullmatch("0*[1-9][0-9]*", word)]
+    granted = [int(word) for word in words if re.fullmatch("0*[1-9][0-9]{0,9}", word)]
     shares = [math.ceil(share) for group in control_groups("cpu", process) if (share := _share(group)) > 0]
     return min([len(os.sched_getaffinity(0)), *shares, *granted])
 

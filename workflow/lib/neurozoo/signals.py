@@ -112,3 +112,5 @@ def _end() -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except ValueError:
+        pass  # somebody has closed it, such as an environment

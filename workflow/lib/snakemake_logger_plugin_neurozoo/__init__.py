@@ -9,6 +9,7 @@ warnings look as always, and so does everything with `--verbose`, `--printshellc
 """
 
 import logging
+import re
 import shutil
 import sys
 import threading
@@ -113,8 +114,8 @@ class LogHandler(LogHandlerBase):
     def _take(self, record: logging.LogRecord) -> None:
         try:
             event = getattr(record, "event", None)
-            if event == LogEvent.JOB_ERROR:
-                self._jobs.pop(getattr(record, "jobid", -1), None)
+            if event in (LogEvent.JOB_ERROR, LogEvent.ERROR):
+                self._jobs.pop(_failed_job(record), None)
             if self._shows_all or record.levelno >= logging.WARNING:
                 self._say(self.format(record))
             elif event == LogEvent.JOB_INFO and self._is_plan:
@@ -231,6 +232,12 @@ class LogHandler(LogHandlerBase):
                 self._stream.write(CLEAR)
                 self._stream.flush()
         super().close()
+
+
+def _failed_job(record: Any) -> int:
+    """Returns the number of a job that has failed; of one whose outputs are missing, only the message has it."""
+    missing = re.search(r"Job ([0-9]+)\s+completed successfully, but", record.getMessage())
+    return int(missing[1]) if missing else getattr(record, "jobid", -1)
 
 
 def _reason_of(record: Any) -> str:

@@ -15,6 +15,7 @@ from neurozoo.errors import NeurozooError
 
 GYMNASIUM_PREFIX = "gym."  # begins the name of a game that is a Gymnasium environment
 TRUSTED_MODULES = "NEUROZOO_ENVIRONMENTS"  # environment variable: modules of Gymnasium environments, with commas
+MOST_OUTPUTS = 10_000  # of a network: it computes one for each action
 PICTURE_SHAPE = (84, 84)  # of what networks for Atari games see, in pixels
 
 
@@ -89,7 +90,7 @@ def gymnasium_spaces(game: str) -> Spaces:
         with without_exit(game):
             environment = gymnasium.make(identifier, disable_env_checker=True)  # `GymnasiumWorld` checks
     except Exception as error:  # of Gymnasium, of an import, or of the environment's own constructor
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        reason = (text_of(error).strip().splitlines() or [type(error).__name__])[0]
         module, dot, name = identifier.rpartition(".")
         is_module = dot and ":" not in identifier and find_spec(module.partition(".")[0]) is not None
         hint = f" Did you mean '{GYMNASIUM_PREFIX}{module}:{name}'?" if is_module else ""
@@ -113,14 +114,14 @@ def gymnasium_spaces(game: str) -> Spaces:
             "gymnasium.wrappers (docs/your_environment.md)."
         )
     shape = PICTURE_SHAPE if are_pictures else shape
-    if isinstance(acts, gymnasium.spaces.Discrete) and acts.start == 0:
+    if isinstance(acts, gymnasium.spaces.Discrete) and acts.start == 0 and acts.n <= MOST_OUTPUTS:
         is_named = len(set(named)) == len(named) == acts.n
         return Spaces(shape, named if is_named else tuple(f"ACTION_{i}" for i in range(acts.n)))
-    if isinstance(acts, gymnasium.spaces.Box) and len(acts.shape) == 1 and acts.shape[0]:
+    if isinstance(acts, gymnasium.spaces.Box) and len(acts.shape) == 1 and 0 < acts.shape[0] <= MOST_OUTPUTS:
         return Spaces(shape, tuple(f"OUTPUT_{i}" for i in range(acts.shape[0])))
     raise NeurozooError(
-        f"{game!r} should take one of n actions that begin at 0, or a vector, but takes {acts}. Wrap it in "
-        "gymnasium.wrappers.TransformAction (docs/your_environment.md)."
+        f"{game!r} should take one of n actions that begin at 0, or a vector, with n up to {MOST_OUTPUTS:,}, but takes "
+        f"{acts}. Wrap it in gymnasium.wrappers.TransformAction (docs/your_environment.md)."
     )
 
 
@@ -137,13 +138,23 @@ def without_exit(game: str) -> Iterator[None]:
         ) from error
 
 
+def text_of(error: Exception) -> str:
+    """Returns the message of an environment's error; that, too, may be code that fails."""
+    try:
+        return str(error)
+    except Exception:
+        return "its message cannot be shown"
+
+
 def close_environment(environment: gymnasium.Env, game: str) -> None:
     """Closes a Gymnasium environment; if that fails, says so and goes on, because what was played is not wrong."""
     try:
         with without_exit(game):
             environment.close()
     except Exception as error:  # each library raises its own kind
-        told = f"neurozoo: {game} cannot be closed ({type(error).__name__}: {error}). Results are not affected."
+        told = (
+            f"neurozoo: {game} cannot be closed ({type(error).__name__}: {text_of(error)}). Results are not affected."
+        )
         print(told, file=sys.stderr, flush=True)
 
 

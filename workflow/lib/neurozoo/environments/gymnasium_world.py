@@ -11,10 +11,11 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 
-from neurozoo.environments.gymnasium_games import close_environment, gymnasium_id, without_exit
+from neurozoo.environments.gymnasium_games import close_environment, gymnasium_id, text_of, without_exit
 from neurozoo.environments.protocols import Protocol
 from neurozoo.environments.world import SingleFrameWorld, largest
 from neurozoo.errors import NeurozooError
+from neurozoo.files.npz import MOST_ROW
 
 LONG_EPISODE = 100_000  # steps after which a missing limit is told
 LARGEST = 1e30  # of observations, rewards and their sums: networks compute in single precision, which ends at 3.4e38
@@ -70,11 +71,14 @@ class GymnasiumWorld(SingleFrameWorld):
             picture = np.asarray(self._environment.render(), np.uint8)
             if picture.ndim == 2 or picture.shape[2:] == (1,):  # grey
                 picture = np.repeat(picture.reshape(*picture.shape[:2], 1), 3, axis=2)
-            if picture.ndim != 3 or picture.shape[2] != 3:
-                raise ValueError(f"render should give a picture of shape (height, width, 3), but gives {picture.shape}")
+            if picture.ndim != 3 or picture.shape[2] != 3 or not 0 < picture.size <= MOST_ROW:
+                raise ValueError(
+                    "render should give a picture of shape (height, width, 3), with one to 22 million pixels, but "
+                    f"gives {picture.shape}"
+                )
         except Exception as error:  # packages and graphics drivers are missing, and each library raises its own kind
             self._can_draw = False
-            _say_black(self.game, f"{type(error).__name__}: {error}")
+            _say_black(self.game, f"{type(error).__name__}: {text_of(error)}")
             return None
         return picture
 
@@ -193,7 +197,7 @@ def _is_of_wrapper(error: Exception) -> bool:
 
 def _described(error: Exception) -> str:
     at = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {error} ({Path(at.filename).name}, line {at.lineno})"
+    return f"{type(error).__name__}: {text_of(error)} ({Path(at.filename).name}, line {at.lineno})"
 
 
 @cache  # says it once
