@@ -96,7 +96,7 @@ def test_what_a_run_can_have_passes(target):
         ("ga/hard_maze/simple/1/what_if/grid.png", "which asks why one action is chosen and not another: the outputs"),
         (
             "ga/river_crossing/small/1/landscape.mp4",
-            "landscape.mp4 shows the landscape of a modular agent, and small is",
+            "landscape.mp4 shows the landscape of a modular agent, and small",
         ),
         ("../generators/nosuch/generator.npz", "preset of generators 'nosuch' is unknown"),
         ("impala/pong/impala_shallow/1/play.html", "cannot play in a browser"),

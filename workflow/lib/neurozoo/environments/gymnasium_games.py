@@ -152,9 +152,8 @@ def close_environment(environment: gymnasium.Env, game: str) -> None:
         with without_exit(game):
             environment.close()
     except Exception as error:  # each library raises its own kind
-        told = (
-            f"neurozoo: {game} cannot be closed ({type(error).__name__}: {text_of(error)}). Results are not affected."
-        )
+        reason = f"{type(error).__name__}: {text_of(error)}"
+        told = f"neurozoo: {game} cannot be closed ({reason}). Results are not affected."
         print(told, file=sys.stderr, flush=True)
 
 
