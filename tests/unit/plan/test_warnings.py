@@ -10,7 +10,13 @@ from neurozoo.environments.gymnasium_games import gymnasium_spaces
 from neurozoo.errors import NeurozooError
 from neurozoo.plan import warnings
 from neurozoo.plan.configuration import check_config
-from neurozoo.plan.warnings import computed_by_keras, missing_packages, played_differently, try_environments
+from neurozoo.plan.warnings import (
+    computed_by_keras,
+    missing_packages,
+    played_differently,
+    runs_besides,
+    try_environments,
+)
 
 PROJECT = Path(__file__).parents[3]
 SEARCH = {"algo": "cma_me", "games": ["mario"], "models": ["plain"], "preset": "mario_demo"}
@@ -54,6 +60,19 @@ def test_a_network_that_keras_computes_is_told_once():
     chosen["mine"] = learner | {"models": ["impala_deep"], "overrides": {"engine": "keras"}}
     (said,) = computed_by_keras(check_config({"experiments": chosen | {"other": EVOLUTION}}))
     assert said.startswith("Keras computes the network 'impala_shallow_lstm', which takes longer: the core learns")
+
+
+def test_a_run_that_its_experiment_leaves_out_is_told_until_it_has_begun(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config = check_config({"experiments": {"one": EVOLUTION | {"runs": 2}}})
+    runs = ("ga/pong/small/2", "ga/pong/small/3", "ga/pong/large/3", "es/pong/small/3")
+    wanted = [f"results/runs/{run}/{file}" for run in runs for file in ("result.json", "rollout.npz")]
+    (said,) = runs_besides(config, ["all", "results/site/index.html", *wanted])
+    assert said.startswith("ga/pong/small/3 is in no experiment, so it will have the settings under algorithms.ga, not")
+    begun = tmp_path / "results/runs/ga/pong/small/3/config.yaml"
+    begun.parent.mkdir(parents=True)
+    begun.touch()
+    assert list(runs_besides(config, wanted)) == []
 
 
 def told(*experiments):

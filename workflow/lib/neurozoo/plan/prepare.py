@@ -57,7 +57,13 @@ from neurozoo.plan.planned_runs import (
 )
 from neurozoo.plan.run_targets import check_run_targets, runs_of_targets
 from neurozoo.plan.unknown_targets import check_targets
-from neurozoo.plan.warnings import computed_by_keras, missing_packages, played_differently, try_environments
+from neurozoo.plan.warnings import (
+    computed_by_keras,
+    missing_packages,
+    played_differently,
+    runs_besides,
+    try_environments,
+)
 from neurozoo.plan.what_ifs import check_what_if
 from neurozoo.records.kept_result import keep_result
 from neurozoo.signals import OF_SCHEDULERS, hang_up, leads
@@ -178,6 +184,7 @@ class Plan:
             yield from try_environments(config)
         yield from filter(None, [played_differently(config)])
         yield from computed_by_keras(config)
+        yield from runs_besides(config, self._files())
         if has_files_here:
             yield from filter(None, [unseen_changes(config, self.runs)])
 

@@ -1,6 +1,7 @@
 """What a plan warns of before hours of training: packages, environments, and scores that will not be compared."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -9,8 +10,10 @@ from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.environments.games import PLATFORMER_GAMES, world_of
 from neurozoo.errors import NeurozooError
 from neurozoo.plan.planned_runs import planned_runs, runs_of, settings_of
+from neurozoo.plan.run_targets import runs_of_targets
 from neurozoo.plan.sweeps import members_of
 from neurozoo.records.comparability import fact_name, facts_of
+from neurozoo.records.run_config import config_of_run
 from neurozoo.records.run_result import FILE as RESULT
 
 # A module of each group of packages that only some users need.
@@ -46,6 +49,20 @@ def computed_by_keras(config: Mapping) -> Iterator[str]:
         for model in experiment["models"]
     )
     yield from filter(None, dict.fromkeys(said))
+
+
+def runs_besides(config: Mapping, targets: Iterable[str]) -> Iterator[str]:
+    """Yields a sentence for each wanted run that is not planned, although an experiment has others of its kind."""
+    planned = planned_runs(config)
+    kinds = {replace(run, run=0) for run in planned}
+    wanted = dict.fromkeys(run for target in targets for run in runs_of_targets(config, [target]) or ())
+    for run in wanted:
+        folder = Path(config["pathvars"]["results"], "runs", run.name)
+        if replace(run, run=0) in kinds and run not in planned and not config_of_run(folder).exists():
+            yield (
+                f"{run.name} is in no experiment, so it will have the settings under algorithms.{run.algo}, not those "
+                "of the other runs of its network. To train it like them, raise runs of their experiment."
+            )
 
 
 def try_environments(config: Mapping) -> Iterator[str]:
