@@ -8,7 +8,7 @@ from neurozoo.errors import NeurozooError
 
 DATE = "2026-11-23"  # when the table was copied
 SOURCE = "AWS's Auto Scaling guide, its example prices for us-east-1; of three zones the dearest spot price"
-SPEEDS = (9_000, 16_000)  # frames per second of a core, of `large` on Frostbite and on Pong (docs/benchmarks.md)
+SPEEDS = (7_500, 17_000)  # frames per second of a core, of `large` on Frostbite and on Pong (docs/benchmarks.md)
 VCPUS_OF_CORE = 2  # of these instances, a vCPU is one of the two threads of a core
 
 
