@@ -90,7 +90,7 @@ void BlockSums::AddEntries(const Block& block, const float* const* weights, std:
 #pragma GCC unroll 8
   for (int tap = 0; tap < kTaps; ++tap) {
 #pragma GCC unroll 8
-    for (int j = 0; j < kVectors; ++j) StoreVector(shares + tap * channels + j * kVector) = sums[tap][j];
+    for (int j = 0; j < kVectors; ++j) StoreVector(shares + tap * channels + j * kVector, sums[tap][j]);
   }
 }
 
@@ -170,8 +170,8 @@ void BlockSums::MultiplyByRows(const float* weights) {
           high += values[i] * LoadVector(rows[i] + j + kVector);
           __builtin_prefetch(next_rows[i] + j);  // rows are too short for the processor to see a stream in them
         }
-        StoreVector(shares + j) = low;
-        StoreVector(shares + j + kVector) = high;
+        StoreVector(shares + j, low);
+        StoreVector(shares + j + kVector, high);
       }
       for (std::int64_t j = wide_channels; j < channels; ++j) {
         for (int i = 0; i < kRowsAtOnce; ++i) shares[j] += values[i] * rows[i][j];
@@ -210,7 +210,7 @@ void BlockSums::Sum(std::int64_t y, std::int64_t x, const float* bias, bool relu
         for (int j = 0; j < kVectors; ++j) sums[j] += LoadVector(shares + j * kVector);
       }
     }
-    for (int j = 0; j < kVectors; ++j) StoreVector(out + channel + j * kVector) = relu ? Relu(sums[j]) : sums[j];
+    for (int j = 0; j < kVectors; ++j) StoreVector(out + channel + j * kVector, relu ? Relu(sums[j]) : sums[j]);
   }
   for (; channel < channels; ++channel) {
     float sum = bias == nullptr ? 0.0f : bias[channel];

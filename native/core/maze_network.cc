@@ -230,7 +230,7 @@ void MazeNetwork::Step(int count, const float* const* projections, const float* 
     for (int k = 0; k < kHidden; ++k) {
       sum += activations[row * kHidden + k] * LoadVector(policy_.data() + k * kMaxActions);
     }
-    StoreVector(preferences[row]) = sum;
+    StoreVector(preferences[row], sum);
   }
 }
 

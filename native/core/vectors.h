@@ -31,7 +31,9 @@ struct AlignedAllocator {
     char* start = static_cast<char*>(memory) + before;
     if (before > 0) munmap(memory, before);
     munmap(start + Mapped(size), reserved - before - Mapped(size));
+#ifdef MADV_HUGEPAGE
     madvise(start, size / kHugePage * kHugePage, MADV_HUGEPAGE);
+#endif
     return reinterpret_cast<T*>(start);
   }
   void deallocate(T* p, std::size_t n) {
@@ -60,8 +62,8 @@ using Vector = float __attribute__((vector_size(32), aligned(4), may_alias));
 using Bits = std::int64_t __attribute__((vector_size(32), aligned(4), may_alias));
 inline constexpr std::int64_t kVector = sizeof(Vector) / sizeof(float);
 
-inline const Vector& LoadVector(const float* from) { return *reinterpret_cast<const Vector*>(from); }
-inline Vector& StoreVector(float* to) { return *reinterpret_cast<Vector*>(to); }
+inline Vector LoadVector(const float* from) { return *reinterpret_cast<const Vector*>(from); }
+inline void StoreVector(float* to, Vector values) { *reinterpret_cast<Vector*>(to) = values; }
 
 inline Vector Relu(const Vector& values) { return values > 0.0f ? values : Vector{}; }
 

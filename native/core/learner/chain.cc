@@ -78,44 +78,22 @@ void AddRows(const float* rows, const float* factors, std::int64_t num_rows, std
   }
 }
 
-using Eight = std::uint8_t __attribute__((vector_size(8), aligned(1), may_alias));
-
-Vector Seen(const Eight& bytes, float factor) {
-  using Words = std::int32_t __attribute__((vector_size(32)));
-  return __builtin_convertvector(__builtin_convertvector(bytes, Words), Vector) * factor;
-}
-
-// Interleaves planes of bytes to an image of floats.
-void Interleave(const std::uint8_t* planes, std::int64_t plane_stride, std::int64_t channels, std::int64_t count,
-                float factor, float* to) {
-  using Bytes = std::uint8_t __attribute__((vector_size(16), aligned(1), may_alias));
-  std::int64_t i = 0;
-  if (channels == 4) {
-    const auto load = [&](std::int64_t plane) {
-      return *reinterpret_cast<const Bytes*>(planes + plane * plane_stride + i);
-    };
-    const Bytes low = {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23};
-    const Bytes high = low + 8;
-    using Pairs = std::uint16_t __attribute__((vector_size(16), may_alias));
-    const Pairs low_pairs = {0, 8, 1, 9, 2, 10, 3, 11}, high_pairs = low_pairs + 4;
-    for (; i + 16 <= count; i += 16) {
-      const Bytes a = load(0), b = load(1), c = load(2), d = load(3);
-      const Pairs ab[2] = {Pairs(__builtin_shuffle(a, b, low)), Pairs(__builtin_shuffle(a, b, high))};
-      const Pairs cd[2] = {Pairs(__builtin_shuffle(c, d, low)), Pairs(__builtin_shuffle(c, d, high))};
-      for (int half = 0; half < 2; ++half) {
-        const Pairs quads[2] = {__builtin_shuffle(ab[half], cd[half], low_pairs),
-                                __builtin_shuffle(ab[half], cd[half], high_pairs)};
-        const auto* bytes = reinterpret_cast<const Eight*>(quads);
-        for (int part = 0; part < 4; ++part) {
-          StoreVector(to + i * 4 + half * 32 + part * 8) = Seen(bytes[part], factor);
-        }
+// Interleaves planes of bytes to an image of floats. Compilers make vectors of it where they know the number of channels.
+void Interleave(const std::uint8_t* planes, std::int64_t plane_stride, std::int64_t num_channels, std::int64_t count,
+                float factor, float* __restrict__ to) {
+  const auto fill = [=](std::int64_t channels) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      for (std::int64_t c = 0; c < channels; ++c) {
+        to[i * channels + c] = static_cast<float>(planes[c * plane_stride + i]) * factor;
       }
     }
-  }
-  for (; i < count; ++i) {
-    for (std::int64_t c = 0; c < channels; ++c) {
-      to[i * channels + c] = static_cast<float>(planes[c * plane_stride + i]) * factor;
-    }
+  };
+  if (num_channels == 4) {
+    fill(4);
+  } else if (num_channels == 1) {
+    fill(1);
+  } else {
+    fill(num_channels);
   }
 }
 

@@ -61,9 +61,9 @@ inline void Transform(const Winograd::Pixels& in, const Winograd::Pixels& out, s
     for (int i = 0; i < kOut; ++i) {
 #pragma GCC unroll 4
       for (int j = 0; j < kOut; ++j) {
-        Vector& to = StoreVector(out.first + i * out.row + j * out.column + channel);
+        float* to = out.first + i * out.row + j * out.column + channel;
         const Vector value = Combined<kOut, kIn, kMatrix>(j, [&](int k) { return half[i][k]; });
-        to = kAdds ? to + value : value;
+        StoreVector(to, kAdds ? LoadVector(to) + value : value);
       }
     }
   }
