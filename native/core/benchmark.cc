@@ -30,8 +30,8 @@ constexpr std::int64_t kRounds = 100'000;
 constexpr std::int64_t kBufferBytes = std::int64_t{256} << 20;
 constexpr int kPasses = 5;
 
-using Register = float __attribute__((vector_size(4 * kLanes)));
-using Words = std::uint64_t __attribute__((vector_size(4 * kLanes)));
+using Register __attribute__((vector_size(4 * kLanes))) = float;
+using Words __attribute__((vector_size(4 * kLanes))) = std::uint64_t;
 
 double ProcessorSeconds() {
   timespec now{};

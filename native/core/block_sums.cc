@@ -15,7 +15,7 @@ inline bool Differ(const float* a, const float* b, std::int64_t count) {
   Bits bits{};
   std::int64_t k = 0;
   for (; k + kVector <= count; k += kVector) {
-    bits |= *reinterpret_cast<const Bits*>(a + k) ^ *reinterpret_cast<const Bits*>(b + k);
+    bits |= LoadVector<Bits>(a + k) ^ LoadVector<Bits>(b + k);
   }
   if ((bits[0] | bits[1] | bits[2] | bits[3]) != 0) return true;
   return k < count && std::memcmp(a + k, b + k, (count - k) * sizeof(float)) != 0;

@@ -14,7 +14,7 @@ constexpr int kLanes = 16;  // output channels that one tile computes
 
 // The sums of a tile take 12 of the 16 registers of AVX2, or 12 of the 32 of AVX-512.
 #ifdef __AVX512F__
-using Wide = float __attribute__((vector_size(64), aligned(4), may_alias));
+using Wide __attribute__((vector_size(64))) = float;
 constexpr int kTileRows = 12;
 #else
 using Wide = Vector;
@@ -34,14 +34,14 @@ inline void Tile(const float* const* in, std::int64_t in_stride, std::int64_t ke
   Wide sums[kRows][kParts];
   for (int i = 0; i < kRows; ++i) {
     for (int part = 0; part < kParts; ++part) {
-      sums[i][part] = bias == nullptr ? Wide{} : *reinterpret_cast<const Wide*>(bias + part * kWide);
+      sums[i][part] = bias == nullptr ? Wide{} : LoadVector<Wide>(bias + part * kWide);
     }
   }
   for (std::int64_t row = 0; row < kernel; ++row) {
     const std::int64_t start = row * in_stride;
     for (std::int64_t k = start; k < start + row_length; ++k, weights += weight_stride) {
       Wide weight[kParts];
-      for (int part = 0; part < kParts; ++part) weight[part] = *reinterpret_cast<const Wide*>(weights + part * kWide);
+      for (int part = 0; part < kParts; ++part) weight[part] = LoadVector<Wide>(weights + part * kWide);
 #pragma GCC unroll 16
       for (int i = 0; i < kRows; ++i) {
         const float value = in[i][k];
@@ -52,9 +52,9 @@ inline void Tile(const float* const* in, std::int64_t in_stride, std::int64_t ke
   for (int i = 0; i < kRows; ++i) {
     for (int part = 0; part < kParts; ++part) {
       Wide sum = sums[i][part];
-      if (residual != nullptr) sum += *reinterpret_cast<const Wide*>(residual[i] + part * kWide);
+      if (residual != nullptr) sum += LoadVector<Wide>(residual[i] + part * kWide);
       if (relu) sum = sum > 0.0f ? sum : Wide{};
-      *reinterpret_cast<Wide*>(out[i] + part * kWide) = sum;
+      StoreVector(out[i] + part * kWide, sum);
     }
   }
 }

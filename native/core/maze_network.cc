@@ -24,12 +24,9 @@ constexpr int kOut = Maze::kView - kKernel + 1;  // side of the convolution's ou
 constexpr int kKinds[3] = {Maze::kEmpty, Maze::kWall, Maze::kGoal};
 constexpr int kColours[3] = {0, 5, 1};
 
-using Wide = float __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
-using WideInts = std::int32_t __attribute__((vector_size(4 * kLanes)));
+using Wide __attribute__((vector_size(4 * kLanes))) = float;
+using WideInts __attribute__((vector_size(4 * kLanes))) = std::int32_t;
 static_assert(kHidden % kPanel == 0 && MazeNetwork::kUnits % kLanes == 0);
-
-inline const Wide& Load(const float* from) { return *reinterpret_cast<const Wide*>(from); }
-inline Wide& Store(float* to) { return *reinterpret_cast<Wide*>(to); }
 
 // Source: the polynomial of Cephes (expf). The bounds keep 2^n a normal number.
 inline Wide Exp(Wide x) {
@@ -45,7 +42,7 @@ inline Wide Exp(Wide x) {
   sum = sum * r + 5.0000001201e-1f;
   sum = sum * (r * r) + r + 1.0f;
   const WideInts power = (n + 127) << 23;
-  return sum * reinterpret_cast<const Wide&>(power);
+  return sum * Wide(power);
 }
 
 inline Wide Sigmoid(const Wide& x) { return 1.0f / (1.0f + Exp(-x)); }
@@ -57,13 +54,13 @@ template <int kRows, typename Finish>
 inline void Tile(const float* const* in, int length, const float* panel, const float* const* first, Finish&& finish) {
   Wide sums[kRows][kParts];
   for (int i = 0; i < kRows; ++i) {
-    for (int part = 0; part < kParts; ++part) sums[i][part] = Load(first[i] + part * kLanes);
+    for (int part = 0; part < kParts; ++part) sums[i][part] = LoadVector<Wide>(first[i] + part * kLanes);
   }
   for (int k = 0; k < length; ++k, panel += kPanel) {
 #pragma GCC unroll 12
     for (int i = 0; i < kRows; ++i) {
       const float value = in[i][k];
-      for (int part = 0; part < kParts; ++part) sums[i][part] += value * Load(panel + part * kLanes);
+      for (int part = 0; part < kParts; ++part) sums[i][part] += value * LoadVector<Wide>(panel + part * kLanes);
     }
   }
   for (int i = 0; i < kRows; ++i) finish(i, sums[i]);
@@ -192,7 +189,7 @@ void MazeNetwork::Project(const std::uint8_t* kinds, const int* directions, int 
     ForTiles(
         count, in.data(), kInputs, kernel_.data() + start * kInputs, [&](int) { return bias_.data() + start; },
         [&](int row, const Wide* sums) {
-          for (int part = 0; part < kParts; ++part) Store(projections[row] + start + part * kLanes) = sums[part];
+          for (int part = 0; part < kParts; ++part) StoreVector(projections[row] + start + part * kLanes, sums[part]);
         });
   }
 }
@@ -205,15 +202,17 @@ void MazeNetwork::Step(int count, const float* const* projections, const float* 
     ForTiles(
         count, hidden, kUnits, recurrent_.data() + start * kUnits, [&](int row) { return projections[row] + start; },
         [&](int row, const Wide* sums) {  // the gates of input and forgetting
-          for (int part = 0; part < kParts; ++part) Store(&first_gates[row * kPanel + part * kLanes]) = sums[part];
+          for (int part = 0; part < kParts; ++part) StoreVector(&first_gates[row * kPanel + part * kLanes], sums[part]);
         });
     ForTiles(
         count, hidden, kUnits, recurrent_.data() + second * kUnits, [&](int row) { return projections[row] + second; },
         [&](int row, const Wide* sums) {  // the new content, and the gate of the output
           const float* first = &first_gates[row * kPanel];
-          Wide& cell = Store(cells[row] + unit);
-          cell = Sigmoid(Load(first + kLanes)) * cell + Sigmoid(Load(first)) * Tanh(sums[0]);
-          Store(next_hidden[row] + unit) = Sigmoid(sums[1]) * Tanh(cell);
+          float* cell = cells[row] + unit;
+          const Wide kept = Sigmoid(LoadVector<Wide>(first + kLanes)) * LoadVector<Wide>(cell) +
+                            Sigmoid(LoadVector<Wide>(first)) * Tanh(sums[0]);
+          StoreVector(cell, kept);
+          StoreVector(next_hidden[row] + unit, Sigmoid(sums[1]) * Tanh(kept));
         });
   }
   for (int start = 0; start < kHidden; start += kPanel) {
@@ -221,7 +220,7 @@ void MazeNetwork::Step(int count, const float* const* projections, const float* 
         count, next_hidden, kUnits, hidden_.data() + start * kUnits, [&](int) { return hidden_bias_.data() + start; },
         [&](int row, const Wide* sums) {
           for (int part = 0; part < kParts; ++part) {
-            Store(&activations[row * kHidden + start + part * kLanes]) = Tanh(sums[part]);
+            StoreVector(&activations[row * kHidden + start + part * kLanes], Tanh(sums[part]));
           }
         });
   }
@@ -262,7 +261,7 @@ void Exponentials(float* values, int count) {
     const int size = std::min(kLanes, count - first);
     std::fill_n(part, kLanes, 0.0f);
     std::copy_n(values + first, size, part);
-    Store(part) = Exp(Load(part));
+    StoreVector(part, Exp(LoadVector<Wide>(part)));
     std::copy_n(part, size, values + first);
   }
 }

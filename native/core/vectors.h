@@ -57,13 +57,21 @@ struct AlignedAllocator {
 using Floats = std::vector<float, AlignedAllocator<float>>;
 using Halves = std::vector<std::uint16_t, AlignedAllocator<std::uint16_t>>;  // of bfloat16
 
-// Eight floats, or their bits, at any address.
-using Vector = float __attribute__((vector_size(32), aligned(4), may_alias));
-using Bits = std::int64_t __attribute__((vector_size(32), aligned(4), may_alias));
+using Vector __attribute__((vector_size(32))) = float;
+using Bits __attribute__((vector_size(32))) = std::int64_t;
 inline constexpr std::int64_t kVector = sizeof(Vector) / sizeof(float);
 
-inline Vector LoadVector(const float* from) { return *reinterpret_cast<const Vector*>(from); }
-inline void StoreVector(float* to, Vector values) { *reinterpret_cast<Vector*>(to) = values; }
+// Vectors lie at any address. (Clang loses an alignment below that of the type where functions are inlined.)
+template <typename Values = Vector>
+inline Values LoadVector(const float* from) {
+  Values values;
+  __builtin_memcpy(&values, from, sizeof(values));
+  return values;
+}
+template <typename Values>
+inline void StoreVector(float* to, const Values& values) {
+  __builtin_memcpy(to, &values, sizeof(values));
+}
 
 inline Vector Relu(const Vector& values) { return values > 0.0f ? values : Vector{}; }
 

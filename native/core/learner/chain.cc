@@ -78,7 +78,8 @@ void AddRows(const float* rows, const float* factors, std::int64_t num_rows, std
   }
 }
 
-// Interleaves planes of bytes to an image of floats. Compilers make vectors of it where they know the number of channels.
+// Interleaves planes of bytes to an image of floats. Compilers make vectors of it where they know the number of
+// channels.
 void Interleave(const std::uint8_t* planes, std::int64_t plane_stride, std::int64_t num_channels, std::int64_t count,
                 float factor, float* __restrict__ to) {
   const auto fill = [=](std::int64_t channels) {

@@ -1,7 +1,7 @@
 // The sums of a tile take 12 of the 16 registers of AVX2.
 
 namespace {
-using Wide = float __attribute__((vector_size(32), aligned(4), may_alias));
+using Wide __attribute__((vector_size(32))) = float;
 constexpr int kTileRows = 6, kTilePanels = 1, kColumns[] = {6, 6};
 }  // namespace
 

@@ -1,7 +1,7 @@
 // The sums of a tile take up to 28 of the 32 registers of AVX-512. Compiled for it whatever the rest is compiled for.
 
 namespace {
-using Wide = float __attribute__((vector_size(64), aligned(4), may_alias));
+using Wide __attribute__((vector_size(64))) = float;
 constexpr int kTileRows = 12, kTilePanels = 2, kColumns[] = {16, 12};
 }  // namespace
 
