@@ -1,5 +1,6 @@
-"""The core under sanitizers: threads, memory, undefined behaviour."""
+"""The core under sanitizers: threads, memory, undefined behaviour. And compiled by Clang."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -24,7 +25,7 @@ AMX = ("-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512bf16", "-mamx-tile", "-
 AMX = AMX if "amx_bf16" in processor_flags() else ()
 
 
-def stress(folder, world, sanitizer, *, core, options=(), libraries=(), episodes, rom=()):
+def stress(folder, world, *, core, options, libraries=(), episodes, rom=(), compiler=None):
     """Compiles and runs the stress program; returns what it prints."""
     layout = layout_of(*world, protocol_of(world[0]))
     native_plan(layout).astype(np.int64).tofile(folder / "plan")
@@ -32,9 +33,9 @@ def stress(folder, world, sanitizer, *, core, options=(), libraries=(), episodes
     np.random.default_rng(1).standard_normal(2_000_000, np.float32).tofile(folder / "noise")
     names = [*(f"core/{name}.cc" for name in core), "interface/functions.cc"]
     sources = [*(str(SOURCES / name) for name in names), str(Path(__file__).with_name("stress.cc"))]
-    options = ["-std=c++17", "-O1", "-g", f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all", *options]
     command = [
-        find_compiler(),
+        compiler or find_compiler(),
+        "-std=c++17",
         *options,
         f"-I{SOURCES}",
         *sources,
@@ -57,10 +58,24 @@ def stress(folder, world, sanitizer, *, core, options=(), libraries=(), episodes
     return run.stdout
 
 
+def under(sanitizer):
+    return ["-O1", "-g", f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all"]
+
+
+@pytest.mark.long(seconds=40)
+@pytest.mark.skipif(shutil.which("clang++") is None, reason="there is no Clang: apt install clang")
+def test_the_core_works_when_clang_compiles_it(tmp_path):
+    """Clang takes other liberties with vectors in memory than GCC."""
+    options = ["-O3", "-march=x86-64-v3", "-ffp-contract=fast"]
+    printed = stress(tmp_path, ("hard_maze", "simple"), core=CORE, options=options, episodes=1000, compiler="clang++")
+    assert printed == "1000 episodes, 10 pools, 10 errors, 2 sets of mazes, 0 vectors, 60 refused, 7 learners\n"
+
+
 @pytest.mark.long(seconds=40)
 @pytest.mark.parametrize("sanitizer", SANITIZERS)
 def test_evaluators_and_pools_come_and_go_and_fail_without_a_complaint(tmp_path, sanitizer):
-    printed = stress(tmp_path, ("hard_maze", "simple"), sanitizer, core=CORE, options=AMX, episodes=1000)
+    options = [*under(sanitizer), *AMX]
+    printed = stress(tmp_path, ("hard_maze", "simple"), core=CORE, options=options, episodes=1000)
     assert printed == "1000 episodes, 10 pools, 10 errors, 2 sets of mazes, 0 vectors, 60 refused, 7 learners\n"
 
 
@@ -76,9 +91,11 @@ def test_the_same_with_the_emulator(tmp_path, core, sanitizer):
     printed = stress(
         tmp_path,
         ("frostbite", "small"),
-        sanitizer,
         core=(*CORE, "ale_picture", "atari", "atari_vector", "emulator", "preprocessing"),
-        options=["-O2", "-march=x86-64-v3", "-DEMULATOR", f"-isystem{source / 'src'}", f"-isystem{library.parent}"],
+        options=[
+            *under(sanitizer),
+            *("-O2", "-march=x86-64-v3", "-DEMULATOR", f"-isystem{source / 'src'}", f"-isystem{library.parent}"),
+        ],
         libraries=[str(library), "-lz"],
         episodes=100,
         rom=[str(rom_path("frostbite"))],
