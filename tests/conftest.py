@@ -160,10 +160,10 @@ def core() -> Path:
 
 
 @pytest.fixture(scope="session")
-def amx_core(core: Path) -> Path:
+def bfloat16_core(core: Path) -> Path:
     """The same, where the processor multiplies in bfloat16."""
-    if "amx_bf16" not in processor_flags():
-        pytest.skip("this processor has no AMX")
+    if "avx512_bf16" not in processor_flags():
+        pytest.skip("this processor has no AVX512-BF16")
     return core
 
 

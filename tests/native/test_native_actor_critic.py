@@ -93,7 +93,7 @@ def test_updates_are_those_of_keras_and_either_continues_what_the_other_began(co
         np.testing.assert_allclose(ours.baseline, theirs.baseline, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize(("dtype", "library"), [("float32", "core"), ("mixed_bfloat16", "amx_core")])
+@pytest.mark.parametrize(("dtype", "library"), [("float32", "core"), ("mixed_bfloat16", "bfloat16_core")])
 def test_bytes_do_not_depend_on_threads(request, dtype, library):
     core = request.getfixturevalue(library)
     settings, found = dataclasses.replace(PRESETS["ppo"], dtype=dtype), []
@@ -108,9 +108,9 @@ def test_bytes_do_not_depend_on_threads(request, dtype, library):
 
 
 @pytest.mark.parametrize(("model", "preset"), [("impala_shallow", "impala_paper"), ("nature_layer_norm", "pqn")])
-def test_updates_in_bfloat16_have_its_digits_and_all_else_is_exact(amx_core, model, preset):
+def test_updates_in_bfloat16_have_its_digits_and_all_else_is_exact(bfloat16_core, model, preset):
     exact, rounded = (
-        pair_of(amx_core, model, dataclasses.replace(PRESETS[preset], dtype=dtype, optimizer="adam"))[1]
+        pair_of(bfloat16_core, model, dataclasses.replace(PRESETS[preset], dtype=dtype, optimizer="adam"))[1]
         for dtype in ("float32", "mixed_bfloat16")
     )
     batch = batch_of(PRESETS[preset], seed=0)
@@ -129,9 +129,9 @@ def test_updates_in_bfloat16_have_its_digits_and_all_else_is_exact(amx_core, mod
         assert 1e-5 < np.linalg.norm(arrays[1][name] - arrays[0][name]) / exact_norm < 0.1, name
 
 
-@pytest.mark.skipif("amx_bf16" in processor_flags(), reason="this processor has AMX")
+@pytest.mark.skipif("avx512_bf16" in processor_flags(), reason="this processor has AVX512-BF16")
 def test_bfloat16_needs_its_units(core):
-    with pytest.raises(NeurozooError, match="bfloat16 needs a processor with AMX"):
+    with pytest.raises(NeurozooError, match="bfloat16 needs a processor with AVX512-BF16 or AMX"):
         pair_of(core, "impala_shallow", dataclasses.replace(PRESETS["ppo"], dtype="mixed_bfloat16"))
 
 

@@ -94,7 +94,7 @@ def test_gradients_of_random_networks_are_those_of_keras(core, seed):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_bfloat16_learns_the_same_bits_from_numbers_that_it_can_write_down(amx_core, seed):
+def test_bfloat16_learns_the_same_bits_from_numbers_that_it_can_write_down(bfloat16_core, seed):
     """All values and sums are small whole numbers, so no rounding is left in which the two could differ."""
     random = np.random.default_rng(seed)
     network, shape = random_network(random)
@@ -110,7 +110,7 @@ def test_bfloat16_learns_the_same_bits_from_numbers_that_it_can_write_down(amx_c
     found = []
     for is_rounded in (False, True):
         choices = {"optimizer": RMSPROP, "epsilon": 1.0, "threads": 1 + is_rounded, "has_bfloat16": is_rounded}
-        learner = NativeLearner(learner_plan(layout), scale=1.0, core=amx_core, **choices)
+        learner = NativeLearner(learner_plan(layout), scale=1.0, core=bfloat16_core, **choices)
         places = [(numbers[name.split("/")[0]], name.split("/")[1], shape) for name, shape in layout.shapes.items()]
         for (layer, part, _), values in zip(places, weights.values(), strict=True):
             learner.set(ONLINE, layer, part, values)

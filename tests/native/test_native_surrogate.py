@@ -112,12 +112,12 @@ def test_bytes_depend_neither_on_threads_nor_on_vectors_nor_on_the_number_of_lev
             np.testing.assert_array_equal(few, all_of_them[:count])
 
 
-def test_predictions_in_bfloat16_have_its_digits_and_do_not_depend_on_threads(amx_core):
+def test_predictions_in_bfloat16_have_its_digits_and_do_not_depend_on_threads(bfloat16_core):
     levels, targets, occupancy = data(DOMAINS["maze"], 70)
     found = []
     for dtype, threads in (("float32", 1), ("mixed_bfloat16", 1), ("mixed_bfloat16", 2)):
         network = surrogate(
-            NativeSurrogate, DOMAINS["maze"], settings={**ROUNDED, "dtype": dtype}, core=amx_core, threads=threads
+            NativeSurrogate, DOMAINS["maze"], settings={**ROUNDED, "dtype": dtype}, core=bfloat16_core, threads=threads
         )
         network.train_epoch(levels, targets, occupancy, np.random.default_rng(0))
         found.append([*network.predict(levels), network.get_arrays()["weights"]])

@@ -21,8 +21,8 @@ CORE += ("layer_kernels", "maze", "maze_episodes", "maze_network", "modular", "n
 CORE += ("recurrence", "worker_threads", "world_pool")
 SANITIZERS = ("thread", "address,undefined")
 # Otherwise `bfloat16` is empty; the program runs here only.
-AMX = ("-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512bf16", "-mamx-tile", "-mamx-bf16")
-AMX = AMX if "amx_bf16" in processor_flags() else ()
+BFLOAT16 = ("-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512bf16", "-mamx-tile", "-mamx-bf16")
+BFLOAT16 = BFLOAT16 if "avx512_bf16" in processor_flags() else ()
 
 
 def stress(folder, world, *, core, options, libraries=(), episodes, rom=(), compiler=None):
@@ -74,7 +74,7 @@ def test_the_core_works_when_clang_compiles_it(tmp_path):
 @pytest.mark.long(seconds=40)
 @pytest.mark.parametrize("sanitizer", SANITIZERS)
 def test_evaluators_and_pools_come_and_go_and_fail_without_a_complaint(tmp_path, sanitizer):
-    options = [*under(sanitizer), *AMX]
+    options = [*under(sanitizer), *BFLOAT16]
     printed = stress(tmp_path, ("hard_maze", "simple"), core=CORE, options=options, episodes=1000)
     assert printed == "1000 episodes, 10 pools, 10 errors, 2 sets of mazes, 0 vectors, 60 refused, 7 learners\n"
 

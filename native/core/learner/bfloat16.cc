@@ -1,4 +1,5 @@
-// Compiled for AMX whatever the rest is compiled for.
+// Compiled for AVX512-BF16 and AMX whatever the rest is compiled for. AMX multiplies tiles; without it, AVX512-BF16
+// multiplies rows with the same tiles of weights, and adds the same products up in another order.
 
 #include "core/learner/bfloat16.h"
 
@@ -20,12 +21,64 @@ namespace {
 constexpr std::int64_t kPairs = 16;          // of inputs in a tile, for 16 outputs each
 constexpr std::int64_t kTile = kPairs * 32;  // numbers of a tile of weights
 
+enum class Units { kNone, kVectors, kTiles };
+
+// What this processor multiplies with, if the system lets programs.
+Units BestUnits() {
+  static const Units units = [] {
+    unsigned a, b, c, d;
+    if (!__get_cpuid_count(7, 1, &a, &b, &c, &d) || !(a & bit_AVX512BF16)) return Units::kNone;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return Units::kNone;
+    if (!(b & bit_AVX512F) || !(b & bit_AVX512BW) || !(b & bit_AVX512VL)) return Units::kNone;
+    if (!(d & bit_AMX_BF16) || !(d & bit_AMX_TILE)) return Units::kVectors;
+    constexpr long kAskForState = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, for all threads of the process
+    return syscall(SYS_arch_prctl, kAskForState, kTileData) == 0 ? Units::kTiles : Units::kVectors;
+  }();
+  return units;
+}
+
 // Tiles of 16 rows of 64 bytes: 0 to 3 are sums, 4 and 5 pixels, 6 and 7 weights.
 struct alignas(64) TileShapes {
   std::uint8_t palette = 1, start = 0, unused[14] = {};
   std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
   std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
+
+// Keeps the tiles of this thread in use, if the processor has some.
+class Tiles {
+ public:
+  Tiles() {
+    const TileShapes shapes;
+    if (are_there_) _tile_loadconfig(&shapes);
+  }
+  ~Tiles() {
+    if (are_there_) _tile_release();
+  }
+
+ private:
+  const bool are_there_ = BestUnits() == Units::kTiles;
+};
+
+// Adds the products of 16 rows of A with a panel of B to 16 sums of each row.
+inline __attribute__((always_inline)) void AddRows(const std::uint16_t* a, std::int64_t a_stride,
+                                                   const std::uint16_t* b, std::int64_t depth, __m512 sums[16]) {
+  const std::uint16_t* rows[4] = {a, a + 4 * a_stride, a + 8 * a_stride, a + 12 * a_stride};
+  for (const std::uint16_t* end = b + depth * 16; b < end; b += 32) {
+    const __m512bh weights = (__m512bh)_mm512_loadu_si512(b);
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; ++i) {
+      int pair;
+      __builtin_memcpy(&pair, rows[i / 4] + i % 4 * a_stride, sizeof(pair));
+      sums[i] = _mm512_dpbf16_ps(sums[i], weights, (__m512bh)_mm512_set1_epi32(pair));
+    }
+    for (const std::uint16_t*& row : rows) row += 2;
+  }
+}
+
+void StoreRows(const __m512 sums[16], float* to, std::int64_t stride) {
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) _mm512_storeu_ps(to + i * stride, sums[i]);
+}
 
 // ---- products of float32 matrices, rounded on the way: A tiles have 16 rows of 32 numbers, B tiles 32 rows of 16
 // numbers, two rows interleaved, and sums 16 x 16.
@@ -143,7 +196,15 @@ void MultiplyTiles(const std::uint16_t* a, std::int64_t a_stride, const std::uin
 
 void Multiply(const std::uint16_t* a, std::int64_t a_stride, bool has_two_rows, const std::uint16_t* b,
               std::int64_t panel_stride, bool has_two_panels, std::int64_t depth, float* sums) {
-  if (has_two_rows) {
+  if (BestUnits() == Units::kVectors) {
+    for (int row = 0; row <= has_two_rows; ++row) {
+      for (int panel = 0; panel <= has_two_panels; ++panel) {
+        __m512 block[16] = {};
+        AddRows(a + row * 16 * a_stride, a_stride, b + panel * panel_stride, depth, block);
+        StoreRows(block, sums + row * 512 + panel * 16, 32);
+      }
+    }
+  } else if (has_two_rows) {
     has_two_panels ? MultiplyTiles<true, true>(a, a_stride, b, panel_stride, depth, sums)
                    : MultiplyTiles<true, false>(a, a_stride, b, panel_stride, depth, sums);
   } else {
@@ -195,8 +256,7 @@ void MultiplyRows(const float* const* in, std::int64_t rows, const Rows& shape, 
     }
     for (std::int64_t k = inputs; k < depth; ++k) *to++ = 0;
   }
-  const TileShapes shapes;
-  _tile_loadconfig(&shapes);
+  const Tiles tiles;
   alignas(64) float sums[32 * 32];
   for (std::int64_t panel = 0; panel < panels.count; panel += 2) {
     const std::int64_t end = Least(panel + 2, panels.count);
@@ -220,7 +280,6 @@ void MultiplyRows(const float* const* in, std::int64_t rows, const Rows& shape, 
       }
     }
   }
-  _tile_release();
 }
 
 // Adds 16 sums of each of `rows` rows, which lie `stride` apart.
@@ -245,8 +304,7 @@ void AddColumns(const Columns& in, std::int64_t rows, const float* deltas, std::
     RoundColumns(all_deltas, deltas + panel * kPanel, 0xFFFF, depth, b + panel * tile);
     if (swaps) TransposeTiles(b + panel * tile, depth, a + panel * 16 * a_stride, a_stride);
   }
-  const TileShapes shapes;
-  _tile_loadconfig(&shapes);
+  const Tiles tiles;
   __m512 sums[32][2];
   for (std::int64_t run = 0; run < in.runs; ++run) {
     for (std::int64_t row = 0; row < rows; row += 32) {
@@ -279,7 +337,6 @@ void AddColumns(const Columns& in, std::int64_t rows, const float* deltas, std::
       }
     }
   }
-  _tile_release();
 }
 
 }  // namespace
@@ -289,27 +346,29 @@ const Products& ProductsBfloat16() {
   return kProducts;
 }
 
-bool Bfloat16Convolution::IsAvailable() {
-  static const bool is_available = [] {
-    unsigned a, b, c, d;
-    if (!__get_cpuid_count(7, 1, &a, &b, &c, &d) || !(a & bit_AVX512BF16)) return false;
-    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & bit_AMX_BF16) || !(d & bit_AMX_TILE)) return false;
-    if (!(b & bit_AVX512F) || !(b & bit_AVX512BW) || !(b & bit_AVX512VL)) return false;
-    constexpr long kAskForState = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, for all threads of the process
-    return syscall(SYS_arch_prctl, kAskForState, kTileData) == 0;
-  }();
-  return is_available;
-}
+bool Bfloat16Convolution::IsAvailable() { return BestUnits() != Units::kNone; }
 
 void Bfloat16Convolution::Forward(const float* image, const std::uint16_t* weights, std::uint16_t* rounded,
                                   float* outputs, std::int64_t row_stride, std::int64_t pixel_stride) const {
   const std::int64_t row = (width + 2) * channels, panel_stride = 9 * channels * 16;
   RoundRun(image, image_size(), rounded);
-  const TileShapes shapes;
-  _tile_loadconfig(&shapes);
+  const Tiles tiles;
   for (std::int64_t panel = 0; panel < panels; panel += 2) {
     for (std::int64_t y = 0; y < height; y += 2) {
       for (std::int64_t x = 0; x < width; x += 16) {
+        float* to = outputs + y * row_stride + x * pixel_stride + panel * 16;
+        if (BestUnits() == Units::kVectors) {
+          for (int part = 0; part < 4; ++part) {  // of two rows and two panels
+            __m512 sums[16] = {};
+            const std::uint16_t* tile = weights + (panel + part % 2) * panel_stride;
+            for (std::int64_t pixel = 0; pixel < 9; ++pixel, tile += channels * 16) {
+              const std::uint16_t* seen = rounded + (y + part / 2 + pixel / 3) * row + (x + pixel % 3) * channels;
+              AddRows(seen, channels, tile, channels, sums);
+            }
+            StoreRows(sums, to + part / 2 * row_stride + part % 2 * 16, pixel_stride);
+          }
+          continue;
+        }
         _tile_zero(0);
         _tile_zero(1);
         _tile_zero(2);
@@ -328,7 +387,6 @@ void Bfloat16Convolution::Forward(const float* image, const std::uint16_t* weigh
             _tile_dpbf16ps(3, 5, 7);
           }
         }
-        float* to = outputs + y * row_stride + x * pixel_stride + panel * 16;
         _tile_stored(0, to, pixel_stride * sizeof(float));
         _tile_stored(1, to + 16, pixel_stride * sizeof(float));
         _tile_stored(2, to + row_stride, pixel_stride * sizeof(float));
@@ -336,7 +394,6 @@ void Bfloat16Convolution::Forward(const float* image, const std::uint16_t* weigh
       }
     }
   }
-  _tile_release();
 }
 
 }  // namespace neurozoo

@@ -7,14 +7,14 @@
 
 namespace neurozoo {
 
-// A convolution of 3 x 3 pixels that keeps the size of a picture, in bfloat16, with sums in float32: for the matrix
-// units of processors with AMX.
+// A convolution of 3 x 3 pixels that keeps the size of a picture, in bfloat16, with sums in float32: for processors
+// with AMX or AVX512-BF16.
 struct Bfloat16Convolution {
   std::int64_t height, width;  // of outputs
   std::int64_t channels;       // of inputs
   std::int64_t panels;         // of 16 outputs
 
-  // Whether this processor, and the system, let programs use these units. Ask before the functions below are called.
+  // Whether this processor, and the system, let programs compute so. Ask before the functions below are called.
   static bool IsAvailable();
 
   // Whether whole tiles make up the layer.

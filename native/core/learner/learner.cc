@@ -92,8 +92,9 @@ Learner::Learner(const std::vector<LayerShape>& layers, float white, bool is_due
       gradient_(arrays_.front().size()) {
   if (has_bfloat16 && !Bfloat16Convolution::IsAvailable()) {
     throw std::invalid_argument(
-        "bfloat16 needs a processor with AMX, which this one is not. Set dtype to float32, or, of impala, engine to "
-        "keras.");
+        "bfloat16 needs a processor with AVX512-BF16 or AMX, which this one is not. Set dtype to float32, or, of "
+        "impala, "
+        "engine to keras.");
   }
 }
 

@@ -57,7 +57,7 @@ class FakeSide:
 
 @pytest.fixture
 def fake(monkeypatch):
-    monkeypatch.setattr(side_by_side, "processor_flags", lambda: {"amx_bf16"})
+    monkeypatch.setattr(side_by_side, "processor_flags", lambda: {"avx512_bf16"})
     monkeypatch.setattr(side_by_side, "Side", FakeSide)
     monkeypatch.setattr(side_by_side, "measure_peak", lambda **_: {"multiply_adds_per_second": 141e9})
 

@@ -275,8 +275,8 @@ class LearnerSettings(RunSettings):
     dtype: Precision = setting(
         "float32",
         "What updates compute in: float32, or mixed_bfloat16 (all layers but the last in bfloat16, sums and weights in "
-        "float32), which is faster. The core then needs a processor with AMX; Keras, which does it for impala only, "
-        "should have one with AVX512-BF16 or AMX. Acting and tests are float32.",
+        "float32), which is faster. The core then needs a processor with AVX512-BF16 or AMX, whose last bits differ; "
+        "Keras, which does it for impala only, should have one. Acting and tests are float32.",
     )
 
     def __post_init__(self) -> None:

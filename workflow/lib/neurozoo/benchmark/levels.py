@@ -105,7 +105,7 @@ def _surrogate(count: int, *, threads: int, core: Path) -> None:
         "Keras": (None, DsageSettings()),
         "the core": (core, DsageSettings()),
     }
-    if "amx_bf16" in processor_flags():
+    if "avx512_bf16" in processor_flags():
         kinds["the core, bfloat16"] = (core, DsageSettings(dtype="mixed_bfloat16"))
     surrogates = {
         name: SurrogateEnsemble(domain, settings, predicts_occupancy=True, rng=rng, core=own, threads=threads)

@@ -162,7 +162,7 @@ def compare(
     costs = contest.count(layout, settings)
     peak_of_core = measure_peak(threads=[1], core=core)["multiply_adds_per_second"]
     shards = math.gcd(threads, settings.batch_size)  # equal parts of a batch
-    in_bfloat16: dict[str, object] = {"dtype": "mixed_bfloat16"} if "amx_bf16" in processor_flags() else {}
+    in_bfloat16: dict[str, object] = {"dtype": "mixed_bfloat16"} if "avx512_bf16" in processor_flags() else {}
     variants: dict[str, dict[str, object]] = {"neurozoo": {}}
     if in_bfloat16:
         variants["neurozoo, bfloat16"] = in_bfloat16

@@ -321,7 +321,8 @@ class DsageSettings(LevelSearchSettings):
     dtype: Literal["float32", "mixed_bfloat16"] = setting(
         "float32",
         "What the core computes the surrogate in: float32, or mixed_bfloat16 (all layers but the last in bfloat16, "
-        "sums and weights in float32), which is faster and needs a processor with AMX.",
+        "sums and weights in float32), which is faster and needs a processor with AVX512-BF16 or "
+        "AMX.",
     )
 
     def __post_init__(self) -> None:
