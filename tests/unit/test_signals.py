@@ -140,6 +140,17 @@ def test_a_program_whose_output_was_closed_by_others_ends_in_silence(program):
     assert (ended.stderr, ended.returncode) == ("", 0)
 
 
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_a_program_runs_without_a_standard_stream(tmp_path, number):
+    closed = subprocess.run(
+        ["sh", "-c", f'exec "$0" -m neurozoo settings rs {number}>&-', sys.executable],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert (closed.stderr, closed.returncode) == ("", 0)
+
+
 def test_a_sentence_is_in_the_log_where_the_terminal_is_gone(program, tmp_path):
     code = "reader, writer = os.pipe()\nos.dup2(writer, 2)\nos.close(writer)\nos.close(reader)\n"
     stopped = program(f"{code}come(signal.SIGHUP)\ntime.sleep(1800)")

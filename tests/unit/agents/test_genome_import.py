@@ -168,6 +168,22 @@ def test_seeds_under_another_protocol_are_refused(bring):
         bring(str(SEEDS), game="frostbite", model="cshenton", protocol="uber2018")
 
 
+def test_a_genome_of_a_network_of_another_size_is_no_agent(tmp_path):
+    file = tmp_path / "genome.json"
+    file.write_text('{"game": "hard_maze", "model": "simple", "genome": [5, [2, 0.002]], "parameters": 7}')
+    with pytest.raises(NeurozooError, match=r"evolved for 7 parameters, but the network 'simple' with 2 outputs has"):
+        read_agent(file)
+
+
+def test_arrays_from_elsewhere_are_no_damaged_checkpoint_that_should_be_deleted(tmp_path):
+    np.savez(tmp_path / "mine.npz", kernel=np.ones(3))
+    with pytest.raises(
+        NeurozooError, match=r"mine\.npz is no checkpoint of a run: it lacks about and theta\. If"
+    ) as told:
+        read_agent(tmp_path / "mine.npz")
+    assert "elete" not in str(told.value)
+
+
 # ---- whatever asks for a genome
 
 FORMS = {

@@ -109,6 +109,7 @@ def test_bare_integers_are_mutations_of_the_old_power():
         ("(1)", Genome(1)),
         (" ( 1 , ( 2 , 0.002 ) , ( 3 , 1e-05 ) , ) ", Genome(1, (Mutation(2, 0.002), Mutation(3, 1e-5)))),
         ("(1, 2, 3)", Genome(1, (Mutation(2, 0.005), Mutation(3, 0.005)))),
+        ("(1, (2, -0.002))", Genome(1, (Mutation(2, -0.002),))),
         ("(10, (20, 1), 30)", Genome(10, (Mutation(20, 1.0), Mutation(30, 0.005)))),
     ],
 )
@@ -134,7 +135,7 @@ def test_a_value_that_is_not_a_genome_is_refused_with_a_short_message(value):
 @pytest.mark.parametrize(
     "text",
     [
-        "", "()", "1", "(-1)", "(1.5)", "(1, (2, -0.1))", "(1, (2))", "(1, (2, 0.1, 3))", "(1, ((2, 0.1)))",
+        "", "()", "1", "(-1)", "(1.5)", "(1, (2, --0.1))", "(1, (2))", "(1, (2, 0.1, 3))", "(1, ((2, 0.1)))",
         "(1, (2, nan))", "(1, (2, 1e999))", "(1))", "(1, (2, 0.1)", "(1); (2)",
         "(__import__('os').system('true'), (2, 0.1))", "(1, (2, __import__('os').getpid()))", f"({'9' * 5000})",
         "(1" + ", " * 5000,

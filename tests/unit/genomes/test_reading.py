@@ -103,6 +103,12 @@ def test_a_genome_file_with_missing_keys_or_unknown_names_is_refused(tmp_path, c
         read_genome(write(tmp_path / "genome.json", **changes))
 
 
+def test_a_text_in_a_genome_file_may_mention_a_log(tmp_path):
+    file = tmp_path / "genome.json"
+    file.write_text('{"source": "see Current elite: in log", "game": "pong", "model": "small", "genome": [5]}')
+    assert read_genome(file).genome == Genome(5)
+
+
 def test_a_cut_genome_file_is_refused(tmp_path):
     path = write(tmp_path / "genome.json")
     path.write_text(path.read_text()[:-5])

@@ -339,6 +339,11 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
             )
         ),
         (DEMO + "generations: {every: 0}", ["generations.every should be at least 1, but is 0."]),
+        ("5: 6\n" + DEMO, ["YAML reads the name 5 as no text. Write it in quotes."]),
+        (
+            "imports: {a: {game: pong, model: small, genome: [2020-01-01]}}",
+            ["imports.a.genome: A genome looks like [index, [index, power], ...], but got: ['2020-01-01']"],
+        ),
         ("imports: {}", ["imports should have at least 1 entry, but is empty."]),
         ("imports: {a: {game: pong}}", ["imports.a: the key 'model' is missing. Network that it was evolved for"]),
         ("imports: {a: {game: pong, model: small}}", ["imports.a should have either file or genome, but has neither."]),

@@ -3,12 +3,13 @@
 import os
 import sys
 
-from neurozoo.signals import end_quietly
+from neurozoo.signals import end_quietly, open_streams
 
 # Programs of the project, from their first moment: `python -m neurozoo...`, and scripts that Snakemake starts.
 if _IS_PROGRAM := (sys.argv[:1] == ["-m"] and any(word.partition(".")[0] == "neurozoo" for word in sys.orig_argv)) or (
     type(getattr(sys.modules["__main__"], "snakemake", None)).__name__ == "Snakemake"
 ):
+    open_streams()
     end_quietly()
 
 from neurozoo.machine import LightImport, complete_account, limit_pools

@@ -36,6 +36,16 @@ class Stopped(SystemExit, KeyboardInterrupt):
         return f"stopped by {signal.Signals(self.number).name}"
 
 
+def open_streams() -> None:
+    """Opens the standard streams that whoever started this program has closed, so that it runs as without readers.
+
+    Otherwise the next files that it opens would get their numbers, and with them what C libraries print.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):  # in the order of their numbers
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, open as long as the program
+
+
 def end_quietly() -> None:
     """Makes this process a program that a signal ends without a traceback, from now on to its very end.
 

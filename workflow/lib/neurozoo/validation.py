@@ -136,6 +136,8 @@ def _sentence(detail: Mapping, schema: Mapping, before: Sequence[str | int]) -> 
     prefix = f"{parent}: " if parent else ""
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         return f"{prefix}{unknown_name('key', last, _node(schema, path).get('properties', {}))}"
+    if kind == "invalid_key":
+        return f"{prefix}YAML reads the name {last!r} as no text. Write it in quotes."
     if kind == "missing" and isinstance(last, int):
         wanted = _node(schema, path).get("minItems", last + 1)
         return f"{parent} should have {wanted} entries, but has {len(value)}."

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import shutil
 from pathlib import Path
 
@@ -125,6 +126,7 @@ def test_a_single_genome_is_a_population_of_one(tmp_path, content):
         ({"population": []}, "should have a list of genomes as its population, but has []"),
         ({"population": [{"genome": A, "score": 1}, A]}, "a score for all genomes of its population or for none"),
         ({"population": [{"genome": A, "score": "x"}] * 2}, "the score of a genome should be a number"),
+        ({"population": [{"genome": A, "score": math.nan}] * 2}, "the score of a genome should be a number"),
         ({"population": [{"genome": None}]}, "A genome looks like"),
         ({"genome": None, "game": GAME, "model": MODEL}, "cannot start a genetic algorithm"),
         ({"identity": {"algo": "es"}, "algorithm": {"agent": {}}}, "it is one of 'es'. Give its genome.json"),

@@ -82,6 +82,11 @@ def read_checkpoint(path: str | os.PathLike) -> Checkpoint:
     """
     try:
         arrays = read_npz(path)
+        if lacking := {"theta", "about"} - set(arrays):
+            raise FormatError(
+                f"{path} is no checkpoint of a run: it lacks {' and '.join(sorted(lacking))}. If it has weights from "
+                "elsewhere, import them: python -m neurozoo import --help"
+            )
         theta, about = arrays["theta"], parse_json(str(arrays["about"]))
         reference = arrays.get("reference")
         check_format(about, f"The checkpoint {path}")

@@ -15,7 +15,7 @@ from neurozoo.environments.protocols import Protocol, output_names
 from neurozoo.errors import NeurozooError
 from neurozoo.genomes.genome import decode
 from neurozoo.genomes.noise_table import open_noise_table
-from neurozoo.genomes.reading import Format, GenomeRecord, naming_source, read_genome
+from neurozoo.genomes.reading import Format, GenomeRecord, check_parameters, naming_source, read_genome
 from neurozoo.networks.catalogue import get_network
 from neurozoo.networks.chains import Layout
 
@@ -85,8 +85,4 @@ def _check_fit(record: GenomeRecord, played: Protocol, layout: Layout) -> None:
                 f"The genome was evolved for {evolved} actions, but {record.game!r} has {available} under "
                 f"{played.name!r} with the action set {played.action_set!r}. Use the protocol that it was evolved with."
             )
-    if (said := record.facts.get("parameters")) not in (None, layout.parameter_count):
-        raise NeurozooError(
-            f"The genome was evolved for {said} parameters, but the network {record.model!r} with "
-            f"{layout.num_actions} outputs has {layout.parameter_count:,}. Give the right network and game."
-        )
+    check_parameters(record, layout)

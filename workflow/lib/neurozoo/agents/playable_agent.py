@@ -17,7 +17,7 @@ from neurozoo.genomes.cshenton import NETWORK as CSHENTON
 from neurozoo.genomes.cshenton import PROTOCOL as CSHENTON_PROTOCOL
 from neurozoo.genomes.cshenton import decode_seeds
 from neurozoo.genomes.genome import Genome, Weights
-from neurozoo.genomes.reading import GenomeRecord, is_text, read_genome
+from neurozoo.genomes.reading import GenomeRecord, check_parameters, is_text, read_genome
 from neurozoo.networks.chains import Layout
 
 IMPORTED = "imported"  # the folder of imported runs, beside those of the algorithms
@@ -65,6 +65,7 @@ def _agent_of_genome(record: GenomeRecord, *, folder: Path | None) -> PlayableAg
     if genome is None and record.seeds is not None:
         genome = Genome(Weights.of(weights_of_seeds(record, layout)))
     if genome is not None:
+        check_parameters(record, layout)
         is_known = record.protocol is not None
         return PlayableAgent(genome, record.game, record.model, protocol, is_protocol_known=is_known)
     if folder is None or not (folder / "checkpoint.npz").exists():

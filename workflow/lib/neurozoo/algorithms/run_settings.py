@@ -157,7 +157,9 @@ class Settings:
 NumTestEpisodes = Annotated[
     Whole, Field(ge=1, description="Test episodes of the result. They select nothing, and no budget counts them.")
 ]
-Frames = Annotated[Whole, Field(ge=1, description="Budget: emulator frames of all counted episodes together.")]
+Frames = Annotated[
+    Whole, Field(ge=1, le=10**15, description="Budget: emulator frames of all counted episodes together.")
+]
 ProtocolName = Annotated[
     str | None, Field(description="How episodes are played, such as `uber2018`; empty for the game's own.")
 ]

@@ -82,7 +82,7 @@ class Genome:
             NeurozooError: `text` is not a genome.
         """
         try:
-            if not re.fullmatch(r"\s*\((?:[0-9.,()\s]|(?<=[0-9.])[eE][-+]?(?=[0-9]))*\)\s*", text):
+            if not re.fullmatch(r"\s*\((?:[0-9.,()\s]|-(?=[0-9])|(?<=[0-9.])[eE][-+]?(?=[0-9]))*\)\s*", text):
                 raise ValueError(text)
             brackets = text.translate(str.maketrans("()", "[]"))
             value = json.loads(re.sub(r",\s*\]", "]", brackets))

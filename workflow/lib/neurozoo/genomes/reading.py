@@ -15,6 +15,7 @@ from neurozoo.genomes.cshenton import NETWORK as CSHENTON
 from neurozoo.genomes.elite_lines import MARK, last_elite
 from neurozoo.genomes.genome import Genome, check_seeds
 from neurozoo.networks.catalogue import get_network
+from neurozoo.networks.chains import Layout
 
 MOST_BYTES = 2**26  # largest file: a genome of a million mutations takes about 20 MB
 Format = Literal["auto", "genome", "seeds"]
@@ -120,7 +121,7 @@ def parse_genome(text: str, *, seeds: bool = False) -> Genome | tuple[int, ...] 
     Raises:
         NeurozooError: The text has none of these forms.
     """
-    if MARK in text:
+    if MARK in text and not text.lstrip("\ufeff \t\r\n").startswith("{"):  # a text in a file may mention it
         whole = last_elite(text)
         if whole is None:
             raise NeurozooError(
@@ -144,6 +145,15 @@ def parse_genome(text: str, *, seeds: bool = False) -> Genome | tuple[int, ...] 
         problem = f"This is damaged JSON ({error})" if text.startswith("{") else "This is not a genome"
         raise NeurozooError(f"{problem}: {text[:80]!r}. {EXPECTED}") from error
     return value if isinstance(value, dict) else Genome.from_json(value)
+
+
+def check_parameters(record: GenomeRecord, layout: Layout) -> None:
+    """Refuses a genome whose source says that it was evolved for a network of another size."""
+    if (said := record.facts.get("parameters")) not in (None, layout.parameter_count):
+        raise NeurozooError(
+            f"The genome was evolved for {said} parameters, but the network {record.model!r} with "
+            f"{layout.num_actions} outputs has {layout.parameter_count:,}. Give the right network and game."
+        )
 
 
 def _record(facts: Mapping[str, Any], *, game: str | None, model: str | None) -> GenomeRecord:

@@ -31,6 +31,7 @@ from neurozoo.validation import Unique, Whole, either
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_-]*$")]
 Values = Annotated[Unique[Any], Field(min_length=1)]
 Above0 = Annotated[Whole, Field(ge=1)]
+RunNumber = Annotated[Whole, Field(ge=1, le=10**15)]
 Preset = Annotated[str, Field(description="Named settings of the algorithm to start from (docs/reference/presets.md).")]
 
 
@@ -46,7 +47,7 @@ class Experiment(Section):
     )
     models: Unique[str] = Field(min_length=1, description="Networks, such as `large` (docs/reference/networks.md).")
     runs: Annotated[
-        Annotated[Above0, Tag("<integer>")] | Annotated[Unique[Above0], Field(min_length=1), Tag("<array>")],
+        Annotated[RunNumber, Tag("<integer>")] | Annotated[Unique[RunNumber], Field(min_length=1), Tag("<array>")],
         either("integer", "array"),
     ] = Field(default=1, description="A number n for the runs 1 to n, or a list of run numbers.")
     overrides: dict[str, Any] = Field(
@@ -88,7 +89,7 @@ class Import(Section):
     )
     game: str = Field(description="Game that it was evolved for.")
     model: str = Field(description="Network that it was evolved for, such as `large`, or `cshenton` for seeds.")
-    run: Whole = Field(default=1, ge=1, description="Number of the run, the last part of its folder.")
+    run: RunNumber = Field(default=1, description="Number of the run, the last part of its folder.")
     protocol: str | None = Field(
         default=None, description="How it is played; empty for what the file says, or the game's own."
     )

@@ -184,7 +184,7 @@ def _import_problems(config: Mapping) -> Iterator[str]:
         if not problems:
             problems = _complaint(f"{place}.model", partial(check_network, entry["game"], entry["model"], find()))
         if (genome := entry.get("genome")) is not None:
-            text = genome if isinstance(genome, str) else json.dumps(genome)
+            text = genome if isinstance(genome, str) else json.dumps(genome, default=str)
             named = {key: entry[key] for key in ("game", "model", "format")}
             problems = problems or _complaint(f"{place}.genome", partial(read_genome, text, **named))
         yield from problems

@@ -5,6 +5,7 @@ A run keeps a copy, `state/start.npz`, so that it continues exactly even if the 
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -261,10 +262,10 @@ def _ranked(path: Path, entries: Any) -> list[Genome]:
     if len(are_scored) > 1:
         raise NeurozooError(f"{path} should have a score for all genomes of its population or for none.")
     if are_scored == {True}:
-        try:
-            entries = sorted(entries, key=lambda entry: -entry["score"])  # stable
-        except TypeError as error:
-            raise NeurozooError(f"{path}: the score of a genome should be a number.") from error
+        scores = [entry["score"] for entry in entries]
+        if not all(isinstance(score, (int, float)) and math.isfinite(score) for score in scores):
+            raise NeurozooError(f"{path}: the score of a genome should be a number.")
+        entries = sorted(entries, key=lambda entry: -entry["score"])  # stable
     return [Genome.from_json(entry.get("genome") if isinstance(entry, dict) else entry) for entry in entries]
 
 
