@@ -151,6 +151,13 @@ def test_a_program_runs_without_a_standard_stream(tmp_path, number):
     assert (closed.stderr, closed.returncode) == ("", 0)
 
 
+def test_a_full_device_behind_the_output_is_told_in_a_sentence():
+    command = ["sh", "-c", 'exec "$0" -m neurozoo settings ga >/dev/full', sys.executable]
+    full = subprocess.run(command, capture_output=True, text=True)
+    assert full.stderr.startswith("neurozoo: What this program writes or prints finds no room (no space left on devi")
+    assert (full.stderr.count("\n"), full.returncode) == (1, 1)
+
+
 def test_a_sentence_is_in_the_log_where_the_terminal_is_gone(program, tmp_path):
     code = "reader, writer = os.pipe()\nos.dup2(writer, 2)\nos.close(writer)\nos.close(reader)\n"
     stopped = program(f"{code}come(signal.SIGHUP)\ntime.sleep(1800)")

@@ -98,6 +98,16 @@ def test_a_table_of_the_published_size_needs_the_published_hash(tmp_path, monkey
         open_noise_table(tmp_path / "table.f32")
 
 
+def test_a_limit_of_address_space_is_told_in_a_sentence(python, noise_table):
+    code = (
+        "import resource, sys\nfrom neurozoo.genomes.noise_table import open_noise_table\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (900_000_000, 900_000_000))\nopen_noise_table(sys.argv[1])"
+    )
+    ended = python(code, str(noise_table), check=False)
+    assert "NeurozooError: The noise table" in ended.stderr
+    assert "needs 1,000,000,000 bytes of address space" in ended.stderr
+
+
 def test_a_numpy_that_draws_other_numbers_is_noticed_and_nothing_appears(tmp_path, monkeypatch):
     monkeypatch.setattr("neurozoo.genomes.noise_table.PUBLISHED_SIZE", 1000)
     with pytest.raises(NeurozooError, match=r"NumPy .* draws other numbers\. Use the locked NumPy"):

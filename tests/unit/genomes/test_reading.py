@@ -109,6 +109,13 @@ def test_a_text_in_a_genome_file_may_mention_a_log(tmp_path):
     assert read_genome(file).genome == Genome(5)
 
 
+def test_a_log_of_numbers_says_where_the_genome_is(tmp_path):
+    log = tmp_path / "log.jsonl"
+    log.write_text("{}\n{}\n")
+    with pytest.raises(NeurozooError, match=r"log\.jsonl has the numbers of a run\. Give the run's folder"):
+        read_genome(log)
+
+
 def test_a_cut_genome_file_is_refused(tmp_path):
     path = write(tmp_path / "genome.json")
     path.write_text(path.read_text()[:-5])

@@ -58,12 +58,11 @@ _FULL = (
     "could not be written: {reason}. An earlier file of that name is unchanged; free some space and start the same "
     "command again."
 )
+_FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FILE_IN_THE_WAY = "cannot be used, because a file is where a folder is needed. Move it, or choose another folder."
 _FORBIDDEN = "may not be used by you: {reason}. Look at its owner and permissions (ls -ld), or choose another folder."
 _SENTENCES = {
-    errno.ENOSPC: _FULL,
-    errno.EDQUOT: _FULL,
-    errno.EFBIG: _FULL,
+    **dict.fromkeys(_FULL_DISK, _FULL),
     errno.EROFS: "could not be written, because its file system is read-only. Choose a folder on another one.",
     errno.EACCES: _FORBIDDEN,
     errno.EPERM: _FORBIDDEN,
@@ -87,6 +86,11 @@ def explained(error: OSError, path: str | os.PathLike | None = None) -> Exceptio
     """
     is_named = error.filename is not None and (path is None or error.errno == errno.ELOOP)
     place = error.filename if is_named else path
+    if place is None and error.errno in _FULL_DISK:
+        return NeurozooError(
+            f"What this program writes or prints finds no room ({os.strerror(error.errno).lower()}). Free some space "
+            "and start the same command again."
+        )
     if place is None or error.errno is None:
         return error
     reason = os.strerror(error.errno).lower()

@@ -1,5 +1,6 @@
 """Builds, opens and sums slices of the noise table: shared Gaussian noise that genomes take their weights from."""
 
+import errno
 import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -81,7 +82,15 @@ def open_noise_table(path: str | os.PathLike, *, verify: bool = True) -> np.ndar
     if verify and (digest := sha256_of(path)) != expected:
         raise NeurozooError(f"The noise table {path} is damaged: its SHA-256 is {digest}, not {expected}. {REMEDY}")
     with open_file(path) as file:
-        return np.memmap(file, dtype="<f4", mode="r")
+        try:
+            return np.memmap(file, dtype="<f4", mode="r")
+        except OSError as error:
+            if error.errno != errno.ENOMEM:
+                raise
+            raise NeurozooError(
+                f"The noise table {path} needs {length:,} bytes of address space, and a limit (ulimit -v, or h_vmem of "
+                "Grid Engine) leaves less. Raise the limit by them; memory itself is shared by all runs of a machine."
+            ) from error
 
 
 def weighted_sum(
