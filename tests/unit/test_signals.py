@@ -140,15 +140,15 @@ def test_a_program_whose_output_was_closed_by_others_ends_in_silence(program):
     assert (ended.stderr, ended.returncode) == ("", 0)
 
 
-@pytest.mark.parametrize("number", [0, 1, 2])
-def test_a_program_runs_without_a_standard_stream(tmp_path, number):
-    closed = subprocess.run(
-        ["sh", "-c", f'exec "$0" -m neurozoo settings rs {number}>&-', sys.executable],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_program_works_without_standard_streams(tmp_path, closed):
+    uses = "    [stream.fileno() for stream in (sys.stdin, sys.stdout, sys.stderr)]\n    open('done', 'w').close()\n"
+    (tmp_path / "script.py").write_text(SCRIPT + uses)
+    ended = subprocess.run(
+        ["sh", "-c", f'exec "$0" script.py {closed}', sys.executable], cwd=tmp_path, capture_output=True, text=True
     )
-    assert (closed.stderr, closed.returncode) == ("", 0)
+    assert (ended.stderr, ended.returncode) == ("", 0)
+    assert (tmp_path / "done").exists()
 
 
 def test_a_full_device_behind_the_output_is_told_in_a_sentence():

@@ -82,7 +82,8 @@ _SENTENCES = {
 def explained(error: OSError, path: str | os.PathLike | None = None) -> Exception:
     """Returns a `NeurozooError` that says what the system refused and what to do; `error` itself if no file is known.
 
-    `path` is the file that was wanted; None for the one that the error names. A link is always named itself.
+    A full disk needs no file: standard output may be on it. `path` is the file that was wanted; None for the one that
+    the error names. A link is always named itself.
     """
     is_named = error.filename is not None and (path is None or error.errno == errno.ELOOP)
     place = error.filename if is_named else path
@@ -132,7 +133,7 @@ def plain_errors(log: str | os.PathLike | None = None) -> Iterator[None]:
     """Ends a program with one sentence instead of a traceback if the user can fix the error, or a signal stops it.
 
     The sentence, or the traceback of an unexpected error, is appended to `log`, too. What the system refuses
-    (`OSError`) is such an error, too, if a file is known.
+    (`OSError`) is such an error, too, if a file is known or the disk is full.
 
     Raises:
         SystemExit: Status 1, after the message of a `NeurozooError` was written to standard error.

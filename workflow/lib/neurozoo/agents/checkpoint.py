@@ -77,8 +77,8 @@ def read_checkpoint(path: str | os.PathLike) -> Checkpoint:
     """Reads a checkpoint; a file from a stranger is safe to open.
 
     Raises:
-        NeurozooError: The file is missing or damaged, its weights do not fit its network or are not finite, or the
-            description of its network has changed since.
+        NeurozooError: The file is missing, damaged or no checkpoint, its weights do not fit its network or are not
+            finite, or the description of its network has changed since.
     """
     try:
         arrays = read_npz(path)

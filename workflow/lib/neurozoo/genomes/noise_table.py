@@ -65,7 +65,7 @@ def open_noise_table(path: str | os.PathLike, *, verify: bool = True) -> np.ndar
         Read-only float32, shape (size,).
 
     Raises:
-        NeurozooError: The file is missing, truncated or damaged.
+        NeurozooError: The file is missing, truncated or damaged, or a limit leaves too little address space.
     """
     path = Path(path)
     if not path.exists():

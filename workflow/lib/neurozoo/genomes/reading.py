@@ -96,7 +96,7 @@ def read_text(source: str | os.PathLike) -> str:
     if is_text(source):
         return text
     text = os.path.join(text, "genome.json") if os.path.isdir(text) else text
-    if text.endswith(".jsonl"):
+    if os.path.basename(text) == "log.jsonl":
         raise NeurozooError(f"{text} has the numbers of a run. Give the run's folder, or its train.log.")
     try:
         with open_text(text) as file:
