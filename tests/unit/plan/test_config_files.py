@@ -2,7 +2,7 @@ import pytest
 from neurozoo.errors import NeurozooError
 from neurozoo.plan.config_files import check_command_line, check_config_file
 
-GOOD = "base: &base {a: 1}\nown:\n  <<: *base\n  a: 2\nlist: [*base, *base]\n"
+GOOD = "base: &base {a: 1}\nown:\n  <<: *base\n  a: 2\nlist: [*base, *base, 0, -0, 0.5, 0x1F, '1:30', 1e3, 10]\n"
 
 
 def written(folder, text, name="mine.yaml"):
@@ -25,8 +25,14 @@ def test_aliases_and_merged_keys_are_no_mistakes(tmp_path):
         ("a: 1\nlist:\n  - {b: 1, b: 2}\n", "line 3: the key 'b' stands twice, but can have one value. Remove one"),
         ("a: 1\ngames: [pong\nmodels: [large]\n", "line 3, column 7: did not find expected ',' or ']'"),
         ("a:\n\tb: 1\n", "line 2, column 1: a tab is not allowed here; indent with spaces."),
+        ("a:\n  runs: 1:30\n", "line 2: 1:30 means 90 in YAML. Write 90, or '1:30' for the text."),
+        ("a: [7, 1:30.5]\n", "line 1: 1:30.5 means 90.5 in YAML. Write 90.5"),
+        ("seed: 010\n", "line 1: 010 means 8 in YAML. Write 8, or '010' for the text."),
+        ("a: !mine 1\n", "could not determine a constructor for the tag '!mine'"),
+        ("a: &a [*a]\n", "an alias stands for a collection that contains it."),
+        ("a: 2026-13-01\n", "ValueError: month must be in 1..12"),
     ],
-    ids=["twice", "twice in one line", "bracket", "tabulator"],
+    ids=["twice", "in one line", "bracket", "tabulator", "minutes", "seconds", "octal", "tag", "itself", "month"],
 )
 def test_a_mistake_in_yaml_is_named_with_its_line(tmp_path, text, sentence):
     path = written(tmp_path, text)

@@ -27,6 +27,11 @@ def test_all_missing_files_are_listed_with_their_keys(tmp_path):
         "remove the entry.",
         f"  imports.elite.file: {tmp_path}/genome.json is missing. Check the path, or remove the entry.",
     ]
+    (tmp_path / "genome.json").mkdir()
+    with pytest.raises(
+        NeurozooError, match=r"genome\.json is a folder\. Name the file in it, such as genome\.json of a"
+    ):
+        check_named_files(config_of(tmp_path))
 
 
 def test_a_path_that_snakemake_would_take_for_a_pattern_is_named(tmp_path):

@@ -5,6 +5,7 @@ billion values, so what aliases add is counted before it is built.
 """
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +18,8 @@ MOST_ADDED = 100_000  # values that the aliases of a text may add to those that 
 MOST_BYTES = 2**21  # of a file: 2 MiB, which can take 200 times as much memory
 MOST_LEVELS = 100  # of collections in collections
 MOST_DIGITS = 1_000  # of a whole number
+
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the same in C, ten times as fast
 
@@ -71,7 +74,9 @@ def parse_yaml(text: str) -> Any:
 
 
 def check_written(text: str) -> None:
-    """Checks what people write by hand: that it is YAML, and that no key stands twice, of which YAML drops the first.
+    """Checks what people write by hand: that it is YAML, and that no value is another one than it seems to be.
+
+    YAML drops the first of two equal keys, and takes 1:30 for 90 and 010 for 8.
 
     The message of an error is a part of a sentence, with the line.
     """
@@ -98,6 +103,11 @@ def check_written(text: str) -> None:
         waiting += _parts(node)
         if isinstance(node, yaml.MappingNode):
             _check_keys(node)
+        if isinstance(node, yaml.ScalarNode) and node.tag in _NUMBERS and re.search(r":|^[-+]?0[0-9_]+$", node.value):
+            line, seen_as = node.start_mark.line + 1, parse_yaml(node.value)
+            raise NeurozooError(
+                f"line {line}: {node.value} means {seen_as} in YAML. Write {seen_as}, or '{node.value}' for the text"
+            )
 
 
 def _check_keys(node: yaml.MappingNode) -> None:

@@ -17,6 +17,7 @@ def check_config_file(path: str | os.PathLike) -> None:
         with open_text(path) as file:
             text = file.read()
         check_written(text)
+        content = parse_yaml(text)
     except FileNotFoundError as error:
         raise NeurozooError(f"The configuration {path} is missing. Check the path.") from error
     except (OSError, UnicodeDecodeError) as error:
@@ -24,7 +25,7 @@ def check_config_file(path: str | os.PathLike) -> None:
         raise NeurozooError(str(reason)) from error
     except NeurozooError as error:
         raise NeurozooError(f"{path} cannot be read as YAML: {error}.") from error
-    if not isinstance(content := parse_yaml(text), dict):
+    if not isinstance(content, dict):
         has = "is empty" if content is None else "has none"
         raise NeurozooError(f"{path} should have keys, such as experiments, but {has}. Copy one of config/.")
     _check_pathvars(path, content.get("pathvars", {}))

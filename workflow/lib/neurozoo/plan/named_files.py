@@ -27,8 +27,14 @@ def check_named_files(config: Mapping, *, with_starts: bool = True) -> None:
             raise NeurozooError(f"{key}: {path} has braces, which Snakemake takes for wildcards. Give another path.")
     missing = [(key, path) for key, path in named if results not in Path(path).parents and not Path(path).is_file()]
     if missing:
-        lines = [f"  {key}: {path} is missing. Check the path, or remove the entry." for key, path in missing]
+        lines = [f"  {key}: {path} {_problem(path)}, or remove the entry." for key, path in missing]
         raise NeurozooError("\n".join(["The configuration names files that do not exist:", *lines]))
+
+
+def _problem(path: str) -> str:
+    if Path(path).is_dir():
+        return "is a folder. Name the file in it, such as genome.json of a run"
+    return "is missing. Check the path"
 
 
 def named_files(config: Mapping, *, with_starts: bool = True) -> list[tuple[str, str]]:
