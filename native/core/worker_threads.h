@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <exception>
 #include <functional>
@@ -42,6 +43,8 @@ class WorkerThreads {
   ~WorkerThreads();
   WorkerThreads(const WorkerThreads&) = delete;
   WorkerThreads& operator=(const WorkerThreads&) = delete;
+
+  std::int64_t size() const { return threads_.size(); }
 
   // Gives the threads a job, and returns at once.
   std::shared_ptr<Job> Begin(int count, std::function<void(int)> function);

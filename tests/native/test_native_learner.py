@@ -73,16 +73,9 @@ def distance(ours, theirs):
     return max(float(np.abs(ours[name] - theirs[name]).max() / (np.abs(theirs[name]).max() + 1e-12)) for name in ours)
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_gradients_of_random_networks_are_those_of_keras(core, seed):
-    random = np.random.default_rng(seed)
-    network, shape = random_network(random)
-    actions = int(random.integers(2, 19))
-    settings = dataclasses.replace(
-        SETTINGS, dueling=bool(seed % 2), batch_size=int(random.integers(1, 20)), double=bool(seed % 3)
-    )
-    layout = network.layout(actions, (*shape, 4))
-    keras, own = pair_of(core, layout, settings, threads=2)
+def check_gradients(core, network, shape, settings, *, seed, actions):
+    """Compares errors and gradients of an update with those of Keras."""
+    keras, own = pair_of(core, network.layout(actions, (*shape, 4)), settings, threads=2)
     sample = sample_of(settings, shape, actions, seed=seed)
     np.testing.assert_allclose(own.update(sample), keras.update(sample), rtol=1e-5, atol=1e-5)
 
@@ -91,6 +84,30 @@ def test_gradients_of_random_networks_are_those_of_keras(core, seed):
         return {name: arrays[name] for name in arrays if name.startswith("optimizer")}
 
     assert distance(gradients(own), gradients(keras)) < 1e-5
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_gradients_of_random_networks_are_those_of_keras(core, seed):
+    random = np.random.default_rng(seed)
+    network, shape = random_network(random)
+    actions = int(random.integers(2, 19))
+    settings = dataclasses.replace(
+        SETTINGS, dueling=bool(seed % 2), batch_size=int(random.integers(1, 20)), double=bool(seed % 3)
+    )
+    check_gradients(core, network, shape, settings, seed=seed, actions=actions)
+
+
+@pytest.mark.parametrize("shape", [(84, 84), (77, 64), (69, 73)])
+@pytest.mark.parametrize("padding", ["valid", "same"])
+def test_gradients_of_kernels_of_whole_blocks_are_those_of_keras(core, shape, padding):
+    """These are computed in tiles; sizes cut off other parts of the last ones, and batches other parts of groups."""
+    layers = [
+        Layer("conv1", "conv", 32, kernel=8, stride=4, padding=padding),
+        Layer("conv2", "conv", 21, kernel=4, stride=2, padding=padding, bias=False),
+        Layer("conv3", "conv", 40, kernel=3, padding=padding, activation="linear"),
+    ]
+    network = Network("blocks", (), (*layers, Layer("dense", "dense", 30), OUT))
+    check_gradients(core, network, shape, dataclasses.replace(SETTINGS, batch_size=shape[1] // 2), seed=1, actions=3)
 
 
 @pytest.mark.parametrize("seed", range(12))

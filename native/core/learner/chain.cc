@@ -9,33 +9,56 @@
 namespace neurozoo {
 namespace {
 
-constexpr std::int64_t kRowsOfPart = 192;   // inputs of a dense layer whose gradients a thread computes at a time
-constexpr std::int64_t kPanelsOfPart = 8;   // panels of a dense layer that a thread multiplies at a time
-constexpr std::int64_t kBlocks = 32;        // of samples, at most, which threads compute side by side
-constexpr std::int64_t kShards = 16;        // of samples, at most, whose gradients of convolutions are added up
-constexpr std::int64_t kSumsOfPart = 2048;  // which a thread adds up at a time
-constexpr double kNormEpsilon = 1e-5;       // of layer normalisation
+constexpr std::int64_t kRowsOfPart = 192;         // inputs of a dense layer whose gradients a thread computes at a time
+constexpr std::int64_t kSamplesOfPart = 128;      // whose gradients it adds up together
+constexpr std::int64_t kPanelsOfPart = 2;         // panels of a dense layer that a thread multiplies at a time
+constexpr std::int64_t kRoundedPanelsOfPart = 8;  // the same in bfloat16, which rounds its left side for each part
+constexpr std::int64_t kBlocks = 32;              // of samples, at most, which threads compute side by side
+constexpr std::int64_t kMostOfGroup = 4;          // samples that a thread computes together
+constexpr std::int64_t kShards = 16;              // of samples, at most, whose gradients of convolutions are added up
+constexpr std::int64_t kFewShards = 8;            // if groups are not full
+constexpr std::int64_t kSumsOfPart = 2048;        // which a thread adds up at a time
+constexpr double kNormEpsilon = 1e-5;             // of layer normalisation
 
 std::int64_t RoundedUp(std::int64_t count) { return (count + kPanel - 1) / kPanel * kPanel; }
 
-// Whether Winograd can compute a layer that is not the first.
+Winograd WinogradOf(const ChainLayer& layer, const Products& products) {
+  return {products,    layer.kernel / layer.stride, layer.stride, layer.out_height, layer.out_width, layer.channels,
+          layer.panels};
+}
+
 bool IsWinograd(const ChainLayer& layer) {
+  if (layer.is_dense) return false;
+  const std::int64_t taps = layer.kernel / layer.stride;
+  return layer.kernel == taps * layer.stride && (taps == 2 || taps == 3) &&
+         layer.stride * layer.channels % kPanel == 0 && WinogradOf(layer, Products256()).IsWorthwhile();
+}
+
+// Whether its few products are faster in bfloat16, too.
+bool IsWinogradRounded(const ChainLayer& layer) {
   const bool keeps_size = layer.kernel == 3 && layer.stride == 1 && layer.pad_top == 1 && layer.pad_left == 1 &&
                           layer.in_height == layer.out_height && layer.in_width == layer.out_width;
   return keeps_size && layer.in_height % 2 == 0 && layer.in_width % 2 == 0 && !layer.has_bias && !layer.is_plain_relu();
 }
 
 ChainLayer Placed(const LayerShape& shape, bool is_first, std::int64_t offset) {
-  ChainLayer layer{shape, false, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {}};
+  ChainLayer layer{shape, false, false, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {}};
   layer.channels = is_first ? shape.in_channels : RoundedUp(shape.in_channels);
   layer.height = shape.in_height;
   layer.width = shape.in_width;
+  layer.panels = RoundedUp(shape.out_channels) / kPanel;
+  layer.is_winograd = IsWinograd(layer);
+  layer.is_winograd_rounded = !is_first && layer.is_winograd && IsWinogradRounded(layer);
   if (!shape.is_dense) {  // with padding, its patches reach beyond the observation
     layer.height = std::max(layer.height + shape.pad_top, (shape.out_height - 1) * shape.stride + shape.kernel);
     layer.width = std::max(layer.width + shape.pad_left, (shape.out_width - 1) * shape.stride + shape.kernel);
   }
+  if (layer.is_winograd) {  // the last tiles may reach beyond it
+    const Winograd winograd = WinogradOf(layer, Products256());
+    layer.height = std::max(layer.height, winograd.image_height());
+    layer.width = std::max(layer.width, winograd.image_width());
+  }
   layer.inputs = (shape.is_dense ? layer.height * layer.width : shape.kernel * shape.kernel) * layer.channels;
-  layer.panels = RoundedUp(shape.out_channels) / kPanel;
   layer.weights = offset;
   layer.biases = offset + layer.inputs * layer.columns();
   layer.gains = layer.biases + layer.columns();
@@ -45,7 +68,6 @@ ChainLayer Placed(const LayerShape& shape, bool is_first, std::int64_t offset) {
   layer.means = layer.offsets + normalised;
   layer.variances = layer.means + channels;
   layer.end = layer.variances + channels;
-  layer.is_winograd = !is_first && IsWinograd(layer);
   for (std::int64_t position = 0; position < layer.positions(); ++position) {
     const std::int64_t y = position / layer.out_width, x = position % layer.out_width;
     layer.patch_starts.push_back((y * layer.stride * layer.width + x * layer.stride) * layer.channels);
@@ -98,6 +120,15 @@ void Interleave(const std::uint8_t* planes, std::int64_t plane_stride, std::int6
   }
 }
 
+// Returns how many samples a thread computes together: they share weights that are in its cache, but no thread should
+// wait.
+std::int64_t GroupOf(std::int64_t samples, const WorkerThreads* threads) {
+  const std::int64_t groups = threads == nullptr ? 1 : 4 * threads->size();
+  std::int64_t group = kMostOfGroup;
+  while (group > 1 && samples < groups * group) group /= 2;
+  return group;
+}
+
 // Returns the rows of the next tile, so that all tiles have about the same.
 std::int64_t TileRows(const Products& products, std::int64_t left) {
   const std::int64_t tiles = (left + products.most_rows - 1) / products.most_rows;
@@ -128,7 +159,7 @@ Samples::Samples(const Chain& chain, std::int64_t most, bool has_deltas) {
     const std::int64_t in_batch = layer.momentum > 0 ? kept : 0;
     images.emplace_back(places.back() * layer.image_size());
     rounded.emplace_back();
-    points.emplace_back(layer.is_winograd ? kPoints * DistanceOfPoints(layer.channels, layer.columns()) : 0);
+    points.emplace_back(layer.is_winograd ? WinogradOf(layer, Products256()).num_weights() : 0);
     deltas.emplace_back(kept * layer.out_size());
     this->normalised.emplace_back((normalised + in_batch) * layer.out_size());
     inverse_deviations.emplace_back(normalised);
@@ -150,6 +181,9 @@ Chain::Chain(const std::vector<LayerShape>& layers, float white, const Products&
       if (shape.in_height != before.out_height || shape.in_width != before.out_width || num_given_ < 0 ||
           (num_given_ > 0 && !(may_have_given && before.is_dense)) || (before.is_dense && !shape.is_dense)) {
         throw std::invalid_argument("A layer of the chain does not fit the one before it.");
+      }
+      if (shape.tiles > 0 && before.is_normalised) {
+        throw std::invalid_argument("Tiles follow no layer normalisation.");
       }
       if (shape.adds && (layers_.size() < 2 || shape.momentum == 0 || before.in_channels != shape.out_channels ||
                          before.in_height != shape.out_height || before.in_width != shape.out_width)) {
@@ -266,18 +300,20 @@ float* Chain::Output(std::int64_t number, const Pass& pass, std::int64_t sample,
   return pass.samples->outputs.data() + sample * layers_[number].columns();
 }
 
-Winograd Chain::WinogradOf(std::int64_t number, const Pass& pass) const {
-  const ChainLayer& layer = layers_[number];
-  return {ProductsOf(number, pass), layer.out_height / 2, layer.out_width / 2, layer.channels, layer.panels};
-}
-
 Bfloat16Convolution Chain::Bfloat16Of(std::int64_t number) const {
   const ChainLayer& layer = layers_[number];
   return {layer.out_height, layer.out_width, layer.channels, layer.panels};
 }
 
 Winograd::Pixels Chain::ImagePixels(std::int64_t number, float* image) const {
-  return {image, layers_[number].width * layers_[number].channels, layers_[number].channels};
+  const ChainLayer& layer = layers_[number];
+  return {image, layer.image_size(), layer.width * layer.channels, layer.channels};
+}
+
+Winograd::Pixels Chain::Deltas(std::int64_t number, const Samples& samples, std::int64_t sample) const {
+  const ChainLayer& layer = layers_[number];
+  float* first = const_cast<float*>(samples.deltas[number].data()) + sample * layer.out_size();
+  return {first, layer.out_size(), layer.out_width * layer.columns(), layer.columns()};
 }
 
 // ---- forward
@@ -288,9 +324,53 @@ std::int64_t Chain::EndOfStage(std::int64_t number, bool is_training) const {
   return std::min(number + 1, num_convolutions_);
 }
 
-void Chain::ForwardConvolution(std::int64_t number, const Pass& pass, std::int64_t sample) const {
+// Transforms or rounds the weights of a convolution as its way wants them.
+void Chain::PrepareWeights(std::int64_t number, const Pass& pass) const {
   const ChainLayer& layer = layers_[number];
-  if (number == tiled_ && number > 0) SetTiles(number, pass, sample);
+  const Products& products = ProductsOf(number, pass);
+  if (WayOf(number, pass) == Way::kWinograd) {
+    WinogradOf(layer, products).TransformWeights(pass.parameters + layer.weights, pass.samples->points[number].data());
+  } else {
+    RoundPanels(products, layer.WeightPanels(pass.parameters, 0, layer.panels), layer.inputs,
+                &pass.samples->rounded[number]);
+  }
+}
+
+// Computes a convolution for samples that follow each other.
+void Chain::ForwardConvolution(std::int64_t number, const Pass& pass, std::int64_t first, std::int64_t count) const {
+  const ChainLayer& layer = layers_[number];
+  const std::int64_t stride = layers_[number + 1].channels;
+  const Way way = WayOf(number, pass);
+  for (std::int64_t sample = first; sample < first + count; ++sample) {
+    if (number == tiled_ && number > 0) SetTiles(number, pass, sample);
+    if (way == Way::kPatches) MultiplyPatches(number, pass, sample);
+    if (way == Way::kDirect) {
+      thread_local Halves seen;
+      seen.resize(layer.image_size());
+      Bfloat16Of(number).Forward(Image(number, *pass.samples, sample), pass.samples->rounded[number].data(),
+                                 seen.data(), Output(number, pass, sample, 0), layers_[number + 1].width * stride,
+                                 stride);
+    }
+  }
+  if (way == Way::kWinograd) {
+    WinogradOf(layer, ProductsOf(number, pass))
+        .Forward(ImagePixels(number, Image(number, *pass.samples, first)), count, pass.samples->points[number].data(),
+                 layer.has_bias ? pass.parameters + layer.biases : nullptr, layer.then(),
+                 ImagePixels(number + 1, Output(number, pass, first, 0)));
+  }
+  for (std::int64_t sample = first; sample < first + count; ++sample) {
+    if (layer.is_normalised) Normalise(number, pass, sample);
+    if (layer.leak == 0 || layer.momentum > 0) continue;
+    const float slope = layer.slope();
+    for (std::int64_t y = 0; y < layer.out_height; ++y) {
+      float* row = Output(number, pass, sample, y);
+      for (std::int64_t i = 0; i < layer.out_width * stride; ++i) row[i] *= row[i] > 0.0f ? 1.0f : slope;
+    }
+  }
+}
+
+void Chain::MultiplyPatches(std::int64_t number, const Pass& pass, std::int64_t sample) const {
+  const ChainLayer& layer = layers_[number];
   const float* image = Image(number, *pass.samples, sample);
   const std::int64_t stride = layers_[number + 1].channels;
   const float* patches[kMostRows];
@@ -300,17 +380,7 @@ void Chain::ForwardConvolution(std::int64_t number, const Pass& pass, std::int64
   const Halves& rounded = pass.samples->rounded[number];
   Panels panels = layer.WeightPanels(pass.parameters, 0, layer.panels);
   panels.rounded = rounded.empty() ? nullptr : rounded.data();
-  if (IsDirect(number, pass)) {
-    thread_local Halves seen;
-    seen.resize(layer.image_size());
-    Bfloat16Of(number).Forward(image, rounded.data(), seen.data(), Output(number, pass, sample, 0),
-                               layers_[number + 1].width * stride, stride);
-  } else if (layer.is_winograd) {
-    WinogradOf(number, pass)
-        .Forward(ImagePixels(number, Image(number, *pass.samples, sample)), pass.samples->points[number].data(),
-                 ImagePixels(number + 1, Output(number, pass, sample, 0)));
-  }
-  for (std::int64_t first = 0, rows = 0; first < layer.positions() && !layer.is_winograd; first += rows) {
+  for (std::int64_t first = 0, rows = 0; first < layer.positions(); first += rows) {
     rows = TileRows(products, layer.positions() - first);
     for (std::int64_t i = 0; i < rows; ++i) {
       patches[i] = image + layer.patch_starts[first + i];
@@ -319,13 +389,6 @@ void Chain::ForwardConvolution(std::int64_t number, const Pass& pass, std::int64
     }
     products.rows(patches, rows, layer.patch(), panels, layer.has_bias ? pass.parameters + layer.biases : nullptr,
                   layer.then(), targets);
-  }
-  if (layer.is_normalised) Normalise(number, pass, sample);
-  if (layer.leak == 0 || layer.momentum > 0) return;
-  const float slope = layer.slope();
-  for (y = 0; y < layer.out_height; ++y) {
-    float* row = Output(number, pass, sample, y);
-    for (std::int64_t i = 0; i < layer.out_width * stride; ++i) row[i] *= row[i] > 0.0f ? 1.0f : slope;
   }
 }
 
@@ -455,35 +518,38 @@ void Chain::MoveAverages(const Samples& samples, float* parameters) const {
 }
 
 void Chain::Forward(const std::vector<Pass>& passes, WorkerThreads* threads) const {
-  for (const Pass& pass : passes) pass.samples->count = pass.states.count;
   const std::int64_t num_passes = passes.size();
-  const auto for_samples = [&](const auto& function) {
-    ForAll(threads, num_passes * kBlocks, [&](std::int64_t i) {
+  const std::int64_t group = GroupOf(num_passes * std::min(kBlocks, passes.front().states.count), threads);
+  const auto for_groups = [&](const auto& function) {
+    ForAll(threads, num_passes * kBlocks / group, [&](std::int64_t i) {
       const Pass& pass = passes[i % num_passes];
-      for (std::int64_t sample = i / num_passes; sample < pass.samples->count; sample += kBlocks) {
-        function(pass, sample);
+      for (std::int64_t first = i / num_passes * group; first < pass.samples->count; first += kBlocks) {
+        function(pass, first, std::min(group, pass.samples->count - first));
       }
     });
   };
   ForAll(threads, num_convolutions_ * num_passes, [&](std::int64_t i) {
-    const std::int64_t number = i / num_passes;
     const Pass& pass = passes[i % num_passes];
-    const ChainLayer& layer = layers_[number];
-    if (!layer.is_winograd || IsDirect(number, pass)) {
-      return RoundPanels(ProductsOf(number, pass), layer.WeightPanels(pass.parameters, 0, layer.panels), layer.inputs,
-                         &pass.samples->rounded[number]);
-    }
-    WinogradOf(number, pass).TransformWeights(pass.parameters + layer.weights, pass.samples->points[number].data());
+    const Samples& samples = *pass.samples;
+    if (samples.weights != pass.weights || samples.is_rounded != pass.is_rounded) PrepareWeights(i / num_passes, pass);
   });
+  for (const Pass& pass : passes) {
+    pass.samples->count = pass.states.count;
+    pass.samples->weights = pass.weights;
+    pass.samples->is_rounded = pass.is_rounded;
+  }
   const bool is_training = !passes.front().samples->deltas.back().empty();
   for (std::int64_t begin = 0, is_left = 1; is_left;) {
     const std::int64_t end = EndOfStage(begin, is_training);
-    for_samples([&](const Pass& pass, std::int64_t sample) {
-      if (begin == 0) SetState(pass, sample);
-      if (begin > 0) NormaliseBatch(begin - 1, pass, sample);
+    for_groups([&](const Pass& pass, std::int64_t first, std::int64_t count) {
+      for (std::int64_t sample = first; sample < first + count; ++sample) {
+        if (begin == 0) SetState(pass, sample);
+        if (begin > 0) NormaliseBatch(begin - 1, pass, sample);
+      }
       for (std::int64_t number = begin; number < end; ++number) {
-        ForwardConvolution(number, pass, sample);
-        if (layers_[number].momentum > 0 && !is_training) NormaliseBatch(number, pass, sample);
+        ForwardConvolution(number, pass, first, count);
+        if (layers_[number].momentum == 0 || is_training) continue;
+        for (std::int64_t sample = first; sample < first + count; ++sample) NormaliseBatch(number, pass, sample);
       }
     });
     is_left = is_training && begin < end && layers_[end - 1].momentum > 0;
@@ -492,13 +558,16 @@ void Chain::Forward(const std::vector<Pass>& passes, WorkerThreads* threads) con
   }
   for (std::int64_t number = num_convolutions_; number < static_cast<std::int64_t>(layers_.size()); ++number) {
     const std::int64_t panels = layers_[number].panels;
-    const std::int64_t parts = (panels + kPanelsOfPart - 1) / kPanelsOfPart;
-    ForAll(threads, num_passes * parts, [&](std::int64_t i) {
-      const std::int64_t first = i / num_passes * kPanelsOfPart;
-      MultiplyDense(number, passes[i % num_passes], first, std::min(kPanelsOfPart, panels - first));
+    const bool is_rounded = ProductsOf(number, passes.front()).round != nullptr;
+    const std::int64_t of_part = is_rounded ? kRoundedPanelsOfPart : kPanelsOfPart;
+    ForAll(threads, num_passes * ((panels + of_part - 1) / of_part), [&](std::int64_t i) {
+      const std::int64_t first = i / num_passes * of_part;
+      MultiplyDense(number, passes[i % num_passes], first, std::min(of_part, panels - first));
     });
     if (layers_[number].is_normalised) {
-      for_samples([&](const Pass& pass, std::int64_t sample) { Normalise(number, pass, sample); });
+      for_groups([&](const Pass& pass, std::int64_t first, std::int64_t count) {
+        for (std::int64_t sample = first; sample < first + count; ++sample) Normalise(number, pass, sample);
+      });
     }
   }
 }
@@ -519,14 +588,16 @@ void Chain::CopyResults(const Samples& samples, float* results) const {
 
 Transposed Chain::TransposeWeights(std::int64_t number, const Pass& pass) const {
   const ChainLayer& layer = layers_[number];
-  const Floats& points = pass.samples->points[number];
+  const Products& products = ProductsOf(number, pass);
   Transposed all;
-  all.weights.resize(std::max<std::int64_t>(layer.inputs * layer.columns(), points.size()));
-  float* transposed = all.weights.data();
-  if (layer.is_winograd) {
-    WinogradOf(number, pass).TransposeWeights(points.data(), transposed);
+  if (WayOf(number, pass) == Way::kWinograd) {
+    const Floats& points = pass.samples->points[number];
+    all.weights.resize(points.size());
+    WinogradOf(layer, products).TransposeWeights(points.data(), all.weights.data());
     return all;
   }
+  all.weights.resize(layer.inputs * layer.columns());
+  float* transposed = all.weights.data();
   for (std::int64_t out = 0; out < layer.columns(); ++out) {
     const float* panel = pass.parameters + layer.weights + out / kPanel * layer.inputs * kPanel + out % kPanel;
     for (std::int64_t first = 0; first < layer.inputs; first += kPanel) {
@@ -534,8 +605,7 @@ Transposed Chain::TransposeWeights(std::int64_t number, const Pass& pass) const 
       for (std::int64_t j = 0; j < kPanel; ++j) to[j] = panel[(first + j) * kPanel];
     }
   }
-  RoundPanels(ProductsOf(number, pass), {transposed, layer.columns() * kPanel, layer.inputs / kPanel}, layer.columns(),
-              &all.rounded);
+  RoundPanels(products, {transposed, layer.columns() * kPanel, layer.inputs / kPanel}, layer.columns(), &all.rounded);
   return all;
 }
 
@@ -576,8 +646,12 @@ void Chain::BackwardDense(std::int64_t number, const Pass& pass, const float* tr
   for (std::int64_t panel = 0; panel < layer.panels; ++panel) {
     std::fill_n(gradient + layer.weights + (panel * layer.inputs + first) * kPanel, count * kPanel, 0.0f);
   }
-  products.columns({image + first, 1, 0, 1, 0, samples, layer.inputs}, count, deltas, layer.columns(), layer.panels,
-                   gradient + layer.weights + first * kPanel, layer.inputs * kPanel);
+  for (std::int64_t sample = 0; sample < samples; sample += kSamplesOfPart) {
+    const std::int64_t part = std::min(kSamplesOfPart, samples - sample);
+    products.columns({image + sample * layer.inputs + first, 1, 0, 1, 0, part, layer.inputs}, count,
+                     deltas + sample * layer.columns(), layer.columns(), layer.panels,
+                     gradient + layer.weights + first * kPanel, layer.inputs * kPanel);
+  }
 }
 
 // Turns the gradient after the normalisation of a sample into that before it.
@@ -621,23 +695,38 @@ void Chain::BackwardNormaliseBatch(std::int64_t number, const Pass& pass, std::i
   }
 }
 
-// Adds the gradients of a convolution of a sample.
+// Adds the gradients of a convolution of samples that follow each other: those of weights or, with Winograd, of points.
 void Chain::BackwardConvolution(std::int64_t number, const Pass& pass, const std::vector<Transposed>& transposed,
-                                std::int64_t sample, float* gradient) const {
+                                std::int64_t first, std::int64_t count, float* gradient, float* point_gradients) const {
   const ChainLayer& layer = layers_[number];
   const std::int64_t size = layer.out_size();
-  const float* deltas = pass.samples->deltas[number].data() + sample * size;
-  if (layer.is_normalised) {
-    AddRows(deltas, pass.samples->normalised[number].data() + sample * size, 1, size, size, gradient + layer.gains);
-    AddRows(deltas, nullptr, 1, size, size, gradient + layer.offsets);
-    BackwardNormalise(number, pass, sample);
+  const bool is_winograd = WayOf(number, pass) == Way::kWinograd;
+  for (std::int64_t sample = first; sample < first + count; ++sample) {
+    const float* deltas = pass.samples->deltas[number].data() + sample * size;
+    if (layer.is_normalised) {
+      AddRows(deltas, pass.samples->normalised[number].data() + sample * size, 1, size, size, gradient + layer.gains);
+      AddRows(deltas, nullptr, 1, size, size, gradient + layer.offsets);
+      BackwardNormalise(number, pass, sample);
+    }
+    if (layer.momentum > 0) BackwardNormaliseBatch(number, pass, sample);
+    if (layer.has_bias) {
+      AddRows(deltas, nullptr, layer.positions(), layer.columns(), layer.columns(), gradient + layer.biases);
+    }
+    if (!is_winograd) AddPatches(number, pass, sample, gradient);
   }
-  if (layer.momentum > 0) BackwardNormaliseBatch(number, pass, sample);
-  if (layer.has_bias) {
-    AddRows(deltas, nullptr, layer.positions(), layer.columns(), layer.columns(), gradient + layer.biases);
+  thread_local Floats below;
+  if (number > 0) below.assign(count * layer.image_size(), 0.0f);
+  if (is_winograd) {
+    WinogradOf(layer, ProductsOf(number, pass))
+        .Backward(ImagePixels(number, Image(number, *pass.samples, first)), count, Deltas(number, *pass.samples, first),
+                  number > 0 ? transposed[number].weights.data() : nullptr, ImagePixels(number, below.data()),
+                  point_gradients);
   }
-  if (!layer.is_winograd) AddPatches(number, pass, sample, gradient);
-  if (number > 0) BackwardImage(number, pass, transposed[number], sample, gradient);
+  for (std::int64_t i = 0; i < (number > 0 ? count : 0); ++i) {
+    float* image = below.data() + i * layer.image_size();
+    if (!is_winograd) AddImage(number, pass, transposed[number], first + i, image);
+    BackwardImage(number, pass, first + i, image);
+  }
 }
 
 void Chain::AddPatches(std::int64_t number, const Pass& pass, std::int64_t sample, float* gradient) const {
@@ -651,25 +740,15 @@ void Chain::AddPatches(std::int64_t number, const Pass& pass, std::int64_t sampl
       .columns(patches, length, deltas, layer.columns(), layer.panels, gradient + layer.weights, layer.inputs * kPanel);
 }
 
-// Computes the deltas of the layer before a convolution, pixel of the patches by pixel, so that each order is fixed.
-// With Winograd, adds the gradient of the weights, too.
-void Chain::BackwardImage(std::int64_t number, const Pass& pass, const Transposed& transposed, std::int64_t sample,
-                          float* gradient) const {
+// Adds the gradient of what a convolution sees, pixel of the patches by pixel, so that each order is fixed.
+void Chain::AddImage(std::int64_t number, const Pass& pass, const Transposed& transposed, std::int64_t sample,
+                     float* below) const {
   const ChainLayer& layer = layers_[number];
-  const ChainLayer& before = layers_[number - 1];
   const Products& products = ProductsOf(number, pass);
-  thread_local Floats below;
-  below.assign(layer.image_size(), 0.0f);
-  float* delta = pass.samples->deltas[number].data() + sample * layer.out_size();
+  const float* delta = pass.samples->deltas[number].data() + sample * layer.out_size();
   const float* deltas[kMostRows];
   float* targets[kMostRows];
-  if (layer.is_winograd) {
-    WinogradOf(number, pass)
-        .Backward(ImagePixels(number, Image(number, *pass.samples, sample)),
-                  {delta, layer.out_width * layer.columns(), layer.columns()}, transposed.weights.data(),
-                  ImagePixels(number, below.data()), gradient + layer.weights);
-  }
-  for (std::int64_t pixel = 0; pixel < (layer.is_winograd ? 0 : layer.kernel * layer.kernel); ++pixel) {
+  for (std::int64_t pixel = 0; pixel < layer.kernel * layer.kernel; ++pixel) {
     const std::int64_t shift = (pixel / layer.kernel * layer.width + pixel % layer.kernel) * layer.channels;
     Panels panels{transposed.weights.data() + pixel * layer.channels * layer.columns(), layer.columns() * kPanel,
                   layer.channels / kPanel};
@@ -680,11 +759,17 @@ void Chain::BackwardImage(std::int64_t number, const Pass& pass, const Transpose
       rows = TileRows(products, layer.positions() - first);
       for (std::int64_t i = 0; i < rows; ++i) {
         deltas[i] = delta + (first + i) * layer.columns();
-        targets[i] = below.data() + shift + layer.patch_starts[first + i];
+        targets[i] = below + shift + layer.patch_starts[first + i];
       }
       products.rows(deltas, rows, {1, layer.columns(), 0}, panels, nullptr, Then::kAdd, targets);
     }
   }
+}
+
+// Makes of it the deltas of the layer before.
+void Chain::BackwardImage(std::int64_t number, const Pass& pass, std::int64_t sample, const float* below) const {
+  const ChainLayer& layer = layers_[number];
+  const ChainLayer& before = layers_[number - 1];
   const float* image = pass.samples->images[number].data() + sample * layer.image_size();
   float* to = pass.samples->deltas[number - 1].data() + sample * before.out_size();
   const std::int64_t columns = before.columns();
@@ -749,7 +834,8 @@ void Chain::Backward(const Pass& pass, WorkerThreads* threads, float* gradient) 
   if (num_convolutions_ == 0) return;
   std::vector<Transposed> transposed(num_convolutions_);
   ForAll(threads, num_convolutions_ - 1, [&](std::int64_t i) { transposed[i + 1] = TransposeWeights(i + 1, pass); });
-  const std::int64_t num_shards = std::min(kShards, samples), size = layers_[num_convolutions_ - 1].end;
+  const std::int64_t few = std::min(kFewShards, samples), size = layers_[num_convolutions_ - 1].end;
+  const std::int64_t num_shards = std::clamp((samples + kMostOfGroup - 1) / kMostOfGroup, few, kShards);
   Floats& sums = pass.samples->sums;
   sums.assign(num_shards * size, 0.0f);
   for (std::int64_t begin = 0, end = num_convolutions_; end > 0; end = begin) {
@@ -765,10 +851,23 @@ void Chain::Backward(const Pass& pass, WorkerThreads* threads, float* gradient) 
     begin = end - 1;
     while (begin > 0 && layers_[begin - 1].momentum == 0) --begin;
     ForAll(threads, num_shards, [&](std::int64_t shard) {
-      for (std::int64_t i = shard * samples / num_shards; i < (shard + 1) * samples / num_shards; ++i) {
-        for (std::int64_t number = end - 1; number >= begin; --number) {  // while the sample is in the cache
-          BackwardConvolution(number, pass, transposed, i, sums.data() + shard * size);
+      thread_local std::vector<Floats> points;
+      float* gradients = sums.data() + shard * size;
+      points.resize(std::max<std::int64_t>(points.size(), num_convolutions_));
+      for (std::int64_t number = begin; number < end; ++number) {
+        if (WayOf(number, pass) == Way::kWinograd) points[number].assign(pass.samples->points[number].size(), 0.0f);
+      }
+      const std::int64_t past = (shard + 1) * samples / num_shards;
+      for (std::int64_t first = shard * samples / num_shards, count = 0; first < past; first += count) {
+        count = std::min(kMostOfGroup, past - first);
+        for (std::int64_t number = end - 1; number >= begin; --number) {  // while the samples are in the cache
+          BackwardConvolution(number, pass, transposed, first, count, gradients, points[number].data());
         }
+      }
+      for (std::int64_t number = begin; number < end; ++number) {
+        if (WayOf(number, pass) != Way::kWinograd) continue;
+        const ChainLayer& layer = layers_[number];
+        WinogradOf(layer, products_).AddWeightGradients(points[number].data(), gradients + layer.weights);
       }
     });
   }

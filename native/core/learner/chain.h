@@ -37,7 +37,7 @@ struct LayerShape {
 // Weights are in panels of 16 outputs. The inputs of a panel are those of a patch, row after row, or all of a dense
 // layer; biases, gains and offsets follow, and moving means and variances, whose gradient is 0.
 struct ChainLayer : LayerShape {
-  bool is_winograd;
+  bool is_winograd, is_winograd_rounded;  // the way in float32, and in bfloat16
   std::int64_t channels, height,
       width;            // of the input's image in memory, with its border
   std::int64_t inputs;  // of a panel
@@ -81,6 +81,8 @@ class Samples {
   std::int64_t count = 0;  // at most `most`
   std::vector<Floats> images, deltas;
   std::vector<std::int64_t> places;  // for images of a layer: with fewer than samples, some follow others there
+  std::int64_t weights = 0;          // whose points and rounded weights are here, see `Pass`
+  bool is_rounded = false;           // for which kind of pass they are
   std::vector<Floats> normalised, inverse_deviations;
   std::vector<Floats> statistics;  // of batches: means and variances of channels; then the means of two gradients
   std::vector<double> channel_sums;
@@ -99,6 +101,7 @@ struct Transposed {
 // A forward pass: whose weights see which states.
 struct Pass {
   const float* parameters;
+  std::int64_t weights;  // a number above 0 that no other weights have had
   Samples* samples;
   States states;
   bool is_rounded;  // whether all layers but the last are computed in bfloat16
@@ -152,15 +155,19 @@ class Chain {
     const bool is_last = layer + 1 == static_cast<std::int64_t>(layers_.size());
     return pass.is_rounded && !is_last ? ProductsBfloat16() : products_;
   }
-  // Whether a layer is computed in bfloat16 without Winograd.
-  bool IsDirect(std::int64_t layer, const Pass& pass) const {
+  // How a convolution is computed: by the products of its patches, by Winograd, or directly in bfloat16.
+  enum class Way { kPatches, kWinograd, kDirect };
+  Way WayOf(std::int64_t layer, const Pass& pass) const {
+    if (!(pass.is_rounded ? layers_[layer].is_winograd_rounded : layers_[layer].is_winograd)) return Way::kPatches;
     const bool is_learned = !pass.samples->deltas.back().empty();
-    return pass.is_rounded && !is_learned && layers_[layer].is_winograd && Bfloat16Of(layer).Fits();
+    return pass.is_rounded && !is_learned && Bfloat16Of(layer).Fits() ? Way::kDirect : Way::kWinograd;
   }
   void SetState(const Pass& pass, std::int64_t sample) const;
   void SetTiles(std::int64_t layer, const Pass& pass, std::int64_t sample) const;
   std::int64_t EndOfStage(std::int64_t layer, bool is_training) const;
-  void ForwardConvolution(std::int64_t layer, const Pass& pass, std::int64_t sample) const;
+  void PrepareWeights(std::int64_t layer, const Pass& pass) const;
+  void ForwardConvolution(std::int64_t layer, const Pass& pass, std::int64_t first, std::int64_t count) const;
+  void MultiplyPatches(std::int64_t layer, const Pass& pass, std::int64_t sample) const;
   void MultiplyDense(std::int64_t layer, const Pass& pass, std::int64_t first_panel, std::int64_t panels) const;
   void Normalise(std::int64_t layer, const Pass& pass, std::int64_t sample) const;
   void NormaliseBatch(std::int64_t layer, const Pass& pass, std::int64_t sample) const;
@@ -170,15 +177,16 @@ class Chain {
   void BackwardDense(std::int64_t layer, const Pass& pass, const float* transposed_deltas, std::int64_t first,
                      std::int64_t count, float* gradient) const;
   void BackwardConvolution(std::int64_t layer, const Pass& pass, const std::vector<Transposed>& transposed,
-                           std::int64_t sample, float* gradient) const;
+                           std::int64_t first, std::int64_t count, float* gradient, float* point_gradients) const;
   void AddPatches(std::int64_t layer, const Pass& pass, std::int64_t sample, float* gradient) const;
-  void BackwardImage(std::int64_t layer, const Pass& pass, const Transposed& transposed, std::int64_t sample,
-                     float* gradient) const;
+  void AddImage(std::int64_t layer, const Pass& pass, const Transposed& transposed, std::int64_t sample,
+                float* below) const;
+  void BackwardImage(std::int64_t layer, const Pass& pass, std::int64_t sample, const float* below) const;
   Transposed TransposeWeights(std::int64_t layer, const Pass& pass) const;
-  Winograd WinogradOf(std::int64_t layer, const Pass& pass) const;
   Bfloat16Convolution Bfloat16Of(std::int64_t layer) const;
 
   Winograd::Pixels ImagePixels(std::int64_t layer, float* image) const;
+  Winograd::Pixels Deltas(std::int64_t layer, const Samples& samples, std::int64_t sample) const;
   float* Image(std::int64_t layer, const Samples& samples, std::int64_t sample) const;
   float* Seen(std::int64_t layer, const Samples& samples, std::int64_t sample, std::int64_t y) const;
   float* Output(std::int64_t layer, const Pass& pass, std::int64_t sample, std::int64_t y) const;

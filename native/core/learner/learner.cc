@@ -111,6 +111,7 @@ std::int64_t Learner::Size(std::int64_t layer, Part part) const {
 
 void Learner::Copy(std::int64_t array, std::int64_t layer, Part part, bool is_import, float* values) {
   Floats& all = ArrayOf(array);
+  if (is_import && array < kFirstSlot) Changed(array);
   const std::int64_t head = layer - static_cast<std::int64_t>(chain_.layers().size());
   if (head < 0) return chain_.Copy(layer, part, is_import, values, all.data());
   const Heads heads(chain_);
@@ -128,7 +129,7 @@ Pass Learner::PassOf(Array array, const States& states, bool is_rounded, bool ha
     kept->samples = std::make_unique<Samples>(chain_, states.count, has_deltas);
     kept->most = states.count;
   }
-  return {arrays_.at(array).data(), kept->samples.get(), states, is_rounded && has_bfloat16_};
+  return {arrays_.at(array).data(), weights_[array], kept->samples.get(), states, is_rounded && has_bfloat16_};
 }
 
 void Learner::Ask(Array array, const States& states, bool is_rounded, float* results) {
@@ -155,6 +156,7 @@ double Learner::StepFrom(const Pass& pass, double learning_rate) {
   if (is_dueling_) ComputeHeadGradients(Heads(chain_), gradient_.data());
   const double norm = optimizer_.Step(gradient_.data(), learning_rate, &threads_, online);
   if (is_dueling_) ComputeLastLayer(Heads(chain_), online);
+  Changed(kOnline);
   return norm;
 }
 

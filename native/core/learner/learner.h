@@ -37,7 +37,10 @@ class Learner {
   // Copies an array of a layer, of weights or of a slot, from or to the order of Keras. The heads of a dueling network
   // follow its last layer: the advantages, then the value.
   void Copy(std::int64_t array, std::int64_t layer, Part part, bool is_import, float* values);
-  void CopyOnlineTo(Array array) { arrays_.at(array) = arrays_[kOnline]; }
+  void CopyOnlineTo(Array array) {
+    arrays_.at(array) = arrays_[kOnline];
+    Changed(array);
+  }
 
   std::int64_t steps() const { return optimizer_.steps; }
   void set_steps(std::int64_t steps) { optimizer_.steps = steps; }
@@ -71,9 +74,11 @@ class Learner {
 
  private:
   Floats& ArrayOf(std::int64_t array);
+  void Changed(std::int64_t array) { weights_[array] += kFirstSlot; }
 
   const bool is_dueling_, has_bfloat16_;
   std::vector<Floats> arrays_;  // of weights: the parameters of the chain and, if it is dueling, of the heads
+  std::int64_t weights_[kFirstSlot] = {1, 2, 3};  // a new number for each change, see `Pass`
   Optimizer optimizer_;
   Floats gradient_;
   Pass forward_{};

@@ -7,7 +7,7 @@
 namespace neurozoo {
 namespace {
 
-constexpr std::int64_t kTilesOfBlock = 64;  // whose points are computed together, so that they stay in the cache
+constexpr std::int64_t kMostOutputs = 3;  // of a tile, in each direction
 
 template <int kOut, int kIn>
 struct Matrix {
@@ -24,11 +24,28 @@ constexpr Matrix<kIn, kOut> Transposed(const Matrix<kOut, kIn>& matrix) {
 }
 
 constexpr Matrix<4, 4> kOfImage{{{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}}};
-constexpr Matrix<4, 3> kOfWeights{{{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}}};
-constexpr Matrix<2, 4> kToOutputs{{{1, 1, 1, 0}, {0, 1, -1, -1}}};
 constexpr Matrix<4, 4> kToImage = Transposed(kOfImage);
-constexpr Matrix<3, 4> kToWeights = Transposed(kOfWeights);
-constexpr Matrix<4, 2> kOfOutputs = Transposed(kToOutputs);
+
+// For kernels of so many blocks. Each output has the sum of the point in row 1 and column 1 once.
+template <int kTaps>
+struct Of;
+template <>
+struct Of<2> {
+  static constexpr int kTaps = 2, kSide = 3;
+  static constexpr Matrix<4, 2> kOfWeights{{{1, 0}, {0.5, 0.5}, {0.5, -0.5}, {0, 1}}};
+  static constexpr Matrix<3, 4> kToOutputs{{{1, 1, 1, 0}, {0, 1, -1, 0}, {0, 1, 1, -1}}};
+  static constexpr Matrix<2, 4> kToWeights = Transposed(kOfWeights);
+  static constexpr Matrix<4, 3> kOfOutputs = Transposed(kToOutputs);
+};
+template <>
+struct Of<3> {
+  static constexpr int kTaps = 3, kSide = 2;
+  static constexpr Matrix<4, 3> kOfWeights{{{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}}};
+  static constexpr Matrix<2, 4> kToOutputs{{{1, 1, 1, 0}, {0, 1, -1, -1}}};
+  static constexpr Matrix<3, 4> kToWeights = Transposed(kOfWeights);
+  static constexpr Matrix<4, 2> kOfOutputs = Transposed(kToOutputs);
+};
+constexpr std::int64_t kPointOfBias = 5;
 
 // The combination of values that a row of a matrix says, with what is 0 left out when this is compiled.
 template <int kOut, int kIn, const Matrix<kOut, kIn>& kMatrix, typename Value>
@@ -45,7 +62,7 @@ inline Vector Combined(int row, const Value& value) {
 }
 
 // Multiplies a square of pixels by a matrix from the left and, transposed, from the right, for each of the channels.
-template <int kOut, int kIn, const Matrix<kOut, kIn>& kMatrix, bool kAdds = false>
+template <int kOut, int kIn, const Matrix<kOut, kIn>& kMatrix, Then kThen = Then::kStore>
 inline void Transform(const Winograd::Pixels& in, const Winograd::Pixels& out, std::int64_t channels) {
   for (std::int64_t channel = 0; channel < channels; channel += kVector) {
     Vector half[kOut][kIn];
@@ -62,53 +79,135 @@ inline void Transform(const Winograd::Pixels& in, const Winograd::Pixels& out, s
 #pragma GCC unroll 4
       for (int j = 0; j < kOut; ++j) {
         float* to = out.first + i * out.row + j * out.column + channel;
-        const Vector value = Combined<kOut, kIn, kMatrix>(j, [&](int k) { return half[i][k]; });
-        StoreVector(to, kAdds ? LoadVector(to) + value : value);
+        Vector value = Combined<kOut, kIn, kMatrix>(j, [&](int k) { return half[i][k]; });
+        if (kThen == Then::kAdd) value += LoadVector(to);
+        if (kThen == Then::kStoreRelu) value = Relu(value);
+        StoreVector(to, value);
       }
     }
   }
 }
 
-Winograd::Pixels At(const Winograd::Pixels& pixels, std::int64_t y, std::int64_t x) {
-  return {pixels.first + y * pixels.row + x * pixels.column, pixels.row, pixels.column};
+// The points of a tile among those of several, (point, tile, values).
+Winograd::Pixels PointsOf(float* points, std::int64_t tile, std::int64_t tiles, std::int64_t values) {
+  const std::int64_t distance = DistanceOfPoints(tiles, values);
+  return {points + tile * values, 0, 4 * distance, distance};
 }
 
-// The points of a tile among those of several, (point, tile, channels).
-Winograd::Pixels PointsOf(float* points, std::int64_t tile, std::int64_t tiles, std::int64_t channels) {
-  const std::int64_t distance = DistanceOfPoints(tiles, channels);
-  return {points + tile * channels, 4 * distance, distance};
+// Where the outputs of a tile begin, and how many there are.
+struct Tile {
+  std::int64_t side, image, y, x, rows, columns;
+
+  Tile(const Winograd& of, std::int64_t number) {
+    side = of.side();
+    const std::int64_t in_image = number % (of.down() * of.across());
+    image = number / (of.down() * of.across());
+    y = in_image / of.across() * side;
+    x = in_image % of.across() * side;
+    rows = std::min(side, of.height - y);
+    columns = std::min(side, of.width - x);
+  }
+
+  bool IsWhole() const { return rows == side && columns == side; }
+
+  Winograd::Pixels In(const Winograd::Pixels& pixels, std::int64_t stride = 1) const {
+    Winograd::Pixels own = pixels;
+    own.first += image * pixels.image + stride * (y * pixels.row + x * pixels.column);
+    return own;
+  }
+};
+
+void CopyOutputs(const Tile& tile, const Winograd::Pixels& from, const Winograd::Pixels& to, std::int64_t columns) {
+  for (std::int64_t y = 0; y < tile.rows; ++y) {
+    for (std::int64_t x = 0; x < tile.columns; ++x) {
+      std::copy_n(from.first + y * from.row + x * from.column, columns, to.first + y * to.row + x * to.column);
+    }
+  }
+}
+
+// Calls `function` with the taps as a constant.
+template <typename Function>
+void WithTaps(std::int64_t taps, const Function& function) {
+  if (taps == 2) {
+    function(Of<2>{});
+  } else {
+    function(Of<3>{});
+  }
+}
+
+// The same points of a block for all rows of its pixels, which follow each other among the inputs.
+template <const Matrix<4, 4>& kMatrix, Then kThen = Then::kStore>
+void TransformBlocks(const Winograd& of, const Winograd::Pixels& pixels, const Winograd::Pixels& points, bool is_back) {
+  const std::int64_t values = of.stride * of.channels;
+  for (std::int64_t row = 0; row < of.stride; ++row) {
+    Winograd::Pixels blocks{pixels.first + row * pixels.row, 0, of.stride * pixels.row, of.stride * pixels.column};
+    Winograd::Pixels own = points;
+    own.first += row * values;
+    Transform<4, 4, kMatrix, kThen>(is_back ? own : blocks, is_back ? blocks : own, values);
+  }
+}
+
+// Calls `function` with the place of each input's first weight, and its number among those of all panels.
+template <typename Function>
+void ForInputs(const Winograd& of, const Function& function) {
+  const std::int64_t values = of.stride * of.channels, kernel = of.taps * of.stride;
+  for (std::int64_t panel = 0; panel < of.panels; ++panel) {
+    for (std::int64_t row = 0; row < of.stride; ++row) {
+      for (std::int64_t i = 0; i < values; ++i) {
+        function((panel * kernel * kernel * of.channels + row * kernel * of.channels + i) * kPanel,
+                 panel * of.inputs() + row * values + i);
+      }
+    }
+  }
+}
+
+// Weights of an input as pixels.
+Winograd::Pixels TapsOf(const Winograd& of, float* weights) {
+  const std::int64_t values = of.stride * of.channels * kPanel;
+  return {weights, 0, of.taps * of.stride * values, values};
 }
 
 }  // namespace
 
 void Winograd::TransformWeights(const float* weights, float* points) const {
-  for (std::int64_t panel = 0; panel < panels; ++panel) {
-    for (std::int64_t c = 0; c < channels; ++c) {
-      const float* from = weights + (panel * 9 * channels + c) * kPanel;
-      Transform<4, 3, kOfWeights>({const_cast<float*>(from), 3 * channels * kPanel, channels * kPanel},
-                                  PointsOf(points, panel * channels + c, panels * channels, kPanel), kPanel);
-    }
-  }
+  WithTaps(taps, [&](auto of) {
+    ForInputs(*this, [&](std::int64_t place, std::int64_t input) {
+      Transform<4, of.kTaps, of.kOfWeights>(TapsOf(*this, const_cast<float*>(weights) + place),
+                                            PointsOf(points, input, panels * inputs(), kPanel), kPanel);
+    });
+  });
+}
+
+void Winograd::AddWeightGradients(const float* point_gradients, float* gradient) const {
+  WithTaps(taps, [&](auto of) {
+    ForInputs(*this, [&](std::int64_t place, std::int64_t input) {
+      Transform<of.kTaps, 4, of.kToWeights, Then::kAdd>(
+          PointsOf(const_cast<float*>(point_gradients), input, panels * inputs(), kPanel),
+          TapsOf(*this, gradient + place), kPanel);
+    });
+  });
 }
 
 void Winograd::TransposeWeights(const float* points, float* transposed) const {
-  const std::int64_t distance = DistanceOfPoints(channels, columns());
+  const std::int64_t distance = DistanceOfPoints(inputs(), columns());
   for (std::int64_t point = 0; point < kPoints; ++point, points += distance, transposed += distance) {
     float* to = transposed;
-    for (std::int64_t c = 0; c < channels; c += kPanel) {
+    for (std::int64_t input = 0; input < inputs(); input += kPanel) {
       for (std::int64_t column = 0; column < columns(); ++column, to += kPanel) {
-        const float* from = points + (column / kPanel * channels + c) * kPanel + column % kPanel;
+        const float* from = points + (column / kPanel * inputs() + input) * kPanel + column % kPanel;
         for (std::int64_t i = 0; i < kPanel; ++i) to[i] = from[i * kPanel];
       }
     }
   }
 }
 
-std::int64_t Winograd::rows_of_block() const { return std::max<std::int64_t>(1, kTilesOfBlock / across); }
+// Returns how many tiles, at most, are computed together, so that their points stay in the cache. Products in bfloat16
+// like whole multiples of 32.
+std::int64_t Winograd::tiles_of_block() const { return products.round == nullptr ? 36 : 64; }
 
 // Multiplies each point of tiles by those of weights.
-void Winograd::Multiply(const float* in, std::int64_t tiles, std::int64_t inputs, const float* weights,
-                        std::int64_t num_panels, float* out) const {
+void Winograd::Multiply(const float* in, std::int64_t tiles, std::int64_t num_inputs, const float* weights,
+                        std::int64_t num_panels, const float* bias, float* out) const {
   const float* ins[kMostRows];
   float* outs[kMostRows];
   const std::int64_t outputs = num_panels * kPanel, parts = (tiles + products.most_rows - 1) / products.most_rows;
@@ -116,67 +215,86 @@ void Winograd::Multiply(const float* in, std::int64_t tiles, std::int64_t inputs
     for (std::int64_t part = 0; part < parts; ++part) {
       const std::int64_t first = part * tiles / parts, rows = (part + 1) * tiles / parts - first;
       for (std::int64_t i = 0; i < rows; ++i) {
-        ins[i] = in + (first + i) * inputs;
+        ins[i] = in + (first + i) * num_inputs;
         outs[i] = out + (first + i) * outputs;
       }
-      products.rows(ins, rows, {1, inputs, 0}, {weights, inputs * kPanel, num_panels}, nullptr, Then::kStore, outs);
+      products.rows(ins, rows, {1, num_inputs, 0}, {weights, num_inputs * kPanel, num_panels},
+                    point == kPointOfBias ? bias : nullptr, Then::kStore, outs);
     }
-    in += DistanceOfPoints(tiles, inputs);
+    in += DistanceOfPoints(tiles, num_inputs);
     out += DistanceOfPoints(tiles, outputs);
-    weights += DistanceOfPoints(inputs, outputs);
+    weights += DistanceOfPoints(num_inputs, outputs);
   }
 }
 
-void Winograd::Forward(const Pixels& image, const float* points, const Pixels& outputs) const {
-  thread_local Floats seen, given;
-  for (std::int64_t top = 0; top < down; top += rows_of_block()) {
-    const std::int64_t tiles = std::min(rows_of_block(), down - top) * across;
-    seen.resize(kPoints * DistanceOfPoints(tiles, channels));
+void Winograd::Forward(const Pixels& images, std::int64_t count, const float* points, const float* bias, Then then,
+                       const Pixels& outputs) const {
+  thread_local Floats seen, given, edge;
+  edge.resize(kMostOutputs * kMostOutputs * columns());
+  const Pixels at_edge{edge.data(), 0, side() * columns(), columns()};
+  const std::int64_t all = count * down() * across(), blocks = (all + tiles_of_block() - 1) / tiles_of_block();
+  for (std::int64_t block = 0; block < blocks; ++block) {
+    const std::int64_t first = block * all / blocks, tiles = (block + 1) * all / blocks - first;
+    seen.resize(kPoints * DistanceOfPoints(tiles, inputs()));
     given.resize(kPoints * DistanceOfPoints(tiles, columns()));
-    for (std::int64_t tile = 0; tile < tiles; ++tile) {
-      const Pixels from = At(image, 2 * (top + tile / across), 2 * (tile % across));
-      Transform<4, 4, kOfImage>(from, PointsOf(seen.data(), tile, tiles, channels), channels);
+    for (std::int64_t i = 0; i < tiles; ++i) {
+      TransformBlocks<kOfImage>(*this, Tile(*this, first + i).In(images, stride),
+                                PointsOf(seen.data(), i, tiles, inputs()), false);
     }
-    Multiply(seen.data(), tiles, channels, points, panels, given.data());
-    for (std::int64_t tile = 0; tile < tiles; ++tile) {
-      const Pixels to = At(outputs, 2 * (top + tile / across), 2 * (tile % across));
-      Transform<2, 4, kToOutputs>(PointsOf(given.data(), tile, tiles, columns()), to, columns());
-    }
+    Multiply(seen.data(), tiles, inputs(), points, panels, bias, given.data());
+    WithTaps(taps, [&](auto of) {
+      for (std::int64_t i = 0; i < tiles; ++i) {
+        const Tile tile(*this, first + i);
+        const Pixels from = PointsOf(given.data(), i, tiles, columns()), own = tile.In(outputs);
+        const Pixels to = tile.IsWhole() ? own : at_edge;
+        if (then == Then::kStoreRelu) {
+          Transform<of.kSide, 4, of.kToOutputs, Then::kStoreRelu>(from, to, columns());
+        } else {
+          Transform<of.kSide, 4, of.kToOutputs>(from, to, columns());
+        }
+        if (!tile.IsWhole()) CopyOutputs(tile, at_edge, own, columns());
+      }
+    });
   }
 }
 
-void Winograd::Backward(const Pixels& image, const Pixels& deltas, const float* transposed,
-                        const Pixels& image_gradient, float* gradient) const {
-  thread_local Floats seen, given, seen_gradient, points;
-  points.assign(num_weights(), 0.0f);
-  for (std::int64_t top = 0; top < down; top += rows_of_block()) {
-    const std::int64_t tiles = std::min(rows_of_block(), down - top) * across;
-    const std::int64_t seen_distance = DistanceOfPoints(tiles, channels);
+void Winograd::Backward(const Pixels& images, std::int64_t count, const Pixels& deltas, const float* transposed,
+                        const Pixels& image_gradients, float* point_gradients) const {
+  thread_local Floats seen, given, seen_gradient, edge;
+  const Pixels at_edge{nullptr, 0, side() * columns(), columns()};
+  const std::int64_t all = count * down() * across(), blocks = (all + tiles_of_block() - 1) / tiles_of_block();
+  for (std::int64_t block = 0; block < blocks; ++block) {
+    const std::int64_t first = block * all / blocks, tiles = (block + 1) * all / blocks - first;
+    const std::int64_t seen_distance = DistanceOfPoints(tiles, inputs());
     const std::int64_t given_distance = DistanceOfPoints(tiles, columns());
     seen.resize(kPoints * seen_distance);
-    seen_gradient.resize(kPoints * seen_distance);
     given.resize(kPoints * given_distance);
-    for (std::int64_t tile = 0; tile < tiles; ++tile) {
-      const std::int64_t y = 2 * (top + tile / across), x = 2 * (tile % across);
-      Transform<4, 4, kOfImage>(At(image, y, x), PointsOf(seen.data(), tile, tiles, channels), channels);
-      Transform<4, 2, kOfOutputs>(At(deltas, y, x), PointsOf(given.data(), tile, tiles, columns()), columns());
-    }
+    WithTaps(taps, [&](auto of) {
+      for (std::int64_t i = 0; i < tiles; ++i) {
+        const Tile tile(*this, first + i);
+        Pixels own = tile.In(deltas);
+        if (!tile.IsWhole()) {  // nothing comes back from outputs that are not there
+          edge.assign(side() * side() * columns(), 0.0f);
+          Pixels rest = at_edge;
+          rest.first = edge.data();
+          CopyOutputs(tile, own, rest, columns());
+          own = rest;
+        }
+        TransformBlocks<kOfImage>(*this, tile.In(images, stride), PointsOf(seen.data(), i, tiles, inputs()), false);
+        Transform<4, of.kSide, of.kOfOutputs>(own, PointsOf(given.data(), i, tiles, columns()), columns());
+      }
+    });
     for (std::int64_t point = 0; point < kPoints; ++point) {
-      products.columns({seen.data() + point * seen_distance, 1, 0, 1, 0, tiles, channels}, channels,
+      products.columns({seen.data() + point * seen_distance, 1, 0, 1, 0, tiles, inputs()}, inputs(),
                        given.data() + point * given_distance, columns(), panels,
-                       points.data() + point * DistanceOfPoints(channels, columns()), channels * kPanel);
+                       point_gradients + point * DistanceOfPoints(inputs(), columns()), inputs() * kPanel);
     }
-    Multiply(given.data(), tiles, columns(), transposed, channels / kPanel, seen_gradient.data());
-    for (std::int64_t tile = 0; tile < tiles; ++tile) {
-      const Pixels to = At(image_gradient, 2 * (top + tile / across), 2 * (tile % across));
-      Transform<4, 4, kToImage, true>(PointsOf(seen_gradient.data(), tile, tiles, channels), to, channels);
-    }
-  }
-  for (std::int64_t panel = 0; panel < panels; ++panel) {
-    for (std::int64_t c = 0; c < channels; ++c) {
-      float* to = gradient + (panel * 9 * channels + c) * kPanel;
-      Transform<3, 4, kToWeights, true>(PointsOf(points.data(), panel * channels + c, panels * channels, kPanel),
-                                        {to, 3 * channels * kPanel, channels * kPanel}, kPanel);
+    if (transposed == nullptr) continue;
+    seen_gradient.resize(kPoints * seen_distance);
+    Multiply(given.data(), tiles, columns(), transposed, inputs() / kPanel, nullptr, seen_gradient.data());
+    for (std::int64_t i = 0; i < tiles; ++i) {
+      TransformBlocks<kToImage, Then::kAdd>(*this, Tile(*this, first + i).In(image_gradients, stride),
+                                            PointsOf(seen_gradient.data(), i, tiles, inputs()), true);
     }
   }
 }
