@@ -2,6 +2,7 @@
 
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.protocols import output_names, protocol_of
 from neurozoo.environments.vector_environments import make_vector_environment
 from neurozoo.errors import NeurozooError
+from neurozoo.native import processor
 from neurozoo.networks.catalogue import get_network
 from neurozoo.records.run_result import read_run_result
 
@@ -186,6 +188,23 @@ def test_a_lost_life_ends_the_episode_for_learning_but_not_the_game(opened):
         counts[life_loss] = (report["train_nr_games"], report["train_nr_lives_games"])
     assert counts["ignore"][0] == counts["ignore"][1] == counts["terminal"][0] >= 2
     assert counts["terminal"][1] >= 5 * counts["terminal"][0]
+
+
+@pytest.mark.parametrize(("dtype", "is_said"), [("mixed_bfloat16", True), ("float32", False)])
+def test_a_run_in_bfloat16_says_that_another_kind_of_processor_continues_it(monkeypatch, tmp_path, dtype, is_said):
+    settings = resolve_settings("dqn", preset="nature", overrides={"dtype": dtype})
+    names = {"algo": "dqn", "game": "pong", "model": "nature", "run": 1}
+    session = DqnSession(RunContext(**names, settings=settings, run_dir=tmp_path))
+    session._learner = SimpleNamespace(get_state=lambda: {"steps": 3}, get_arrays=dict, set_state=lambda *_: None)
+    monkeypatch.setattr(processor, "processor_flags", lambda: {"avx512_bf16", "amx_bf16"})
+    state, arrays = session.state()
+    for flags, sentences in ({"avx512_bf16", "amx_bf16"}, 0), ({"avx512_bf16"}, is_said):
+        monkeypatch.setattr(processor, "processor_flags", lambda flags=flags: flags)
+        session.restore(state, arrays)
+        assert len(session.announcements) == sentences
+    assert not is_said or "bfloat16 with amx_bf16, and goes on with avx512_bf16" in session.announcements[0]
+    session.restore({"steps": 3}, arrays)  # of a state that does not say it
+    assert session.announcements == []
 
 
 @pytest.mark.long(seconds=6)

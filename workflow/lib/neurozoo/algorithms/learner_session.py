@@ -20,6 +20,7 @@ from neurozoo.environments.vector_environments import make_vector_environment
 from neurozoo.errors import NeurozooError
 from neurozoo.native import CORE, usable_core
 from neurozoo.native.build import ALE_VERSION
+from neurozoo.native.processor import bfloat16_units
 
 
 class LearnerSession:
@@ -125,12 +126,20 @@ class LearnerSession:
 
     def state(self) -> tuple[dict, dict[str, np.ndarray]]:
         """Returns the learner's state, which is complete after every step of the environments."""
-        return self._learner.get_state(), self._learner.get_arrays()
+        return {**self._learner.get_state(), "bfloat16": self._bfloat16()}, self._learner.get_arrays()
 
     def restore(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
         """Continues after the step in which the state was saved."""
         self._learner.set_state(state, arrays)
-        self.announcements = []
+        began, here = state.get("bfloat16"), self._bfloat16()
+        self.announcements = [
+            f"This run has learned in bfloat16 with {began}, and goes on with {here}: it will learn as well, but not "
+            "get the same bytes as without an interruption."
+        ] * bool(began and here and began != here)
+
+    def _bfloat16(self) -> str | None:
+        """Returns what decides the last bits of an update in bfloat16; None if the run learns in float32."""
+        return None if self._context.settings.dtype == "float32" else bfloat16_units()
 
     def result(self) -> NetworkResult:
         """Returns the network after the last finished epoch."""

@@ -46,3 +46,9 @@ def processor_flags() -> set[str]:
         return set()
     found = next((line for line in lines if line.startswith(("flags", "Features"))), "")  # the latter on ARM
     return set(found.partition(":")[2].split())
+
+
+def bfloat16_units() -> str:
+    """Returns what this processor computes bfloat16 with, as Linux names it: each gives sums other last bits."""
+    features = processor_flags()
+    return next((name for name in ("amx_bf16", "avx512_bf16", "bf16") if name in features), "software")
