@@ -22,12 +22,13 @@ def test_all_missing_files_are_listed_with_their_keys(tmp_path):
     with pytest.raises(NeurozooError) as caught:
         check_named_files(config_of(tmp_path))
     assert str(caught.value).splitlines() == [
-        "The configuration names files that do not exist:",
+        "The configuration names files that cannot be used:",
         f"  figures.learning_curves.references.files.them.pong: {tmp_path}/curve.csv is missing. Check the path, or "
         "remove the entry.",
         f"  imports.elite.file: {tmp_path}/genome.json is missing. Check the path, or remove the entry.",
     ]
     (tmp_path / "genome.json").mkdir()
+    (tmp_path / "curve.csv").touch()
     with pytest.raises(
         NeurozooError, match=r"genome\.json is a folder\. Name the file in it, such as genome\.json of a"
     ):
@@ -45,12 +46,12 @@ def test_a_path_that_snakemake_would_take_for_a_pattern_is_named(tmp_path):
 
 
 def test_files_that_exist_or_that_a_rule_may_make_are_not_missed(tmp_path):
-    (tmp_path / "genome.json").touch()
+    (tmp_path / "genome.json").write_text("x")
     check_named_files(config_of(tmp_path, curve="results/runs/dqn/pong/small/1/phases.csv"))
 
 
 def test_the_file_of_an_agent_that_is_imported_already_may_be_gone(tmp_path):
-    (tmp_path / "curve.csv").touch()
+    (tmp_path / "curve.csv").write_text("x")
     config = config_of(tmp_path)
     with pytest.raises(NeurozooError, match=r"imports\.elite\.file"):
         check_named_files(config)

@@ -16,8 +16,8 @@ def check_named_files(config: Mapping, *, with_starts: bool = True) -> None:
     imported already. `with_starts` says whether files that runs start from are on this machine, too.
 
     Raises:
-        NeurozooError: A file is in the way of a folder under `pathvars`; a path has braces; or files are missing: one
-            per line, with the keys that name them.
+        NeurozooError: A file is in the way of a folder under `pathvars`; a path has braces; or files are missing or
+            empty: one per line, with the keys that name them.
     """
     check_folders(config["pathvars"].values(), are_needed=False)
     results = Path(config["pathvars"]["results"])
@@ -25,16 +25,18 @@ def check_named_files(config: Mapping, *, with_starts: bool = True) -> None:
     for key, path in [*named, ("container", config.get("container") or "")]:
         if set("{}") & set(path):
             raise NeurozooError(f"{key}: {path} has braces, which Snakemake takes for wildcards. Give another path.")
-    missing = [(key, path) for key, path in named if results not in Path(path).parents and not Path(path).is_file()]
-    if missing:
-        lines = [f"  {key}: {path} {_problem(path)}, or remove the entry." for key, path in missing]
-        raise NeurozooError("\n".join(["The configuration names files that do not exist:", *lines]))
+    found = [(key, path, _problem(path)) for key, path in named if results not in Path(path).parents]
+    if lines := [f"  {key}: {path} {problem}, or remove the entry." for key, path, problem in found if problem]:
+        raise NeurozooError("\n".join(["The configuration names files that cannot be used:", *lines]))
 
 
 def _problem(path: str) -> str:
+    """Says what is wrong with a file, without reading it; nothing if it may be sound."""
     if Path(path).is_dir():
         return "is a folder. Name the file in it, such as genome.json of a run"
-    return "is missing. Check the path"
+    if not Path(path).is_file():
+        return "is missing. Check the path"
+    return "" if Path(path).stat().st_size else "is empty. Copy it again"
 
 
 def named_files(config: Mapping, *, with_starts: bool = True) -> list[tuple[str, str]]:
