@@ -64,10 +64,12 @@ def hashes(run_dir: Path) -> dict[str, str]:
 
 
 def processor() -> str:
-    """Returns the model of the processor, on which sums of floating-point numbers depend."""
+    """Returns the kind of the processor, on which sums of floating-point numbers depend: names stand for several."""
     cpu = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
-    model = next((line.partition(":")[2].strip() for line in cpu.splitlines() if line.startswith("model name")), "")
-    return model or platform.processor()
+    lines = [line.partition(":") for line in cpu.partition("\n\n")[0].splitlines()]
+    facts = {name.strip(): value.strip() for name, _, value in lines}
+    found = [facts[name] for name in ("model name", "cpu family", "model") if name in facts]
+    return ", ".join(found) or platform.processor()
 
 
 def _hash_of(value: object) -> str:
