@@ -18,8 +18,8 @@ constexpr std::int64_t DistanceOfPoints(std::int64_t rows, std::int64_t columns)
 // so is one of 8 x 8 that moves by 4. Blocks are what a kernel of 2 x 2 or 3 x 3 sees, and all their pixels' channels
 // are inputs. A picture consists of tiles of 3 x 3 or 2 x 2 outputs, which see 4 x 4 blocks. Blocks and weights become
 // 16 points each, which are multiplied on their own: a matrix product for each point. Gradients are those of exactly
-// these sums. Where all that a kernel sees is 0, its output may be a rounding above 0, which a ReLU lets through. Images
-// are as large as what whole tiles see; outputs of the last tiles that are not there are left out.
+// these sums. Where all that a kernel sees is 0, its output may be a rounding above 0, which a ReLU lets through.
+// Images are as large as what whole tiles see; outputs of the last tiles that are not there are left out.
 //
 // Source: Lavin and Gray 2016, arXiv:1509.09308, F(2 x 2, 3 x 3); F(3 x 3, 2 x 2) has the same points.
 struct Winograd {
