@@ -16,7 +16,7 @@ constexpr std::int64_t kRoundedPanelsOfPart = 8;  // the same in bfloat16, which
 constexpr std::int64_t kBlocks = 32;              // of samples, at most, which threads compute side by side
 constexpr std::int64_t kMostOfGroup = 4;          // samples that a thread computes together
 constexpr std::int64_t kShards = 16;              // of samples, at most, whose gradients of convolutions are added up
-constexpr std::int64_t kFewShards = 8;            // if groups are not full
+constexpr std::int64_t kFewShards = 8;            // at least, if there are as many samples
 constexpr std::int64_t kSumsOfPart = 2048;        // which a thread adds up at a time
 constexpr double kNormEpsilon = 1e-5;             // of layer normalisation
 
@@ -181,9 +181,6 @@ Chain::Chain(const std::vector<LayerShape>& layers, float white, const Products&
       if (shape.in_height != before.out_height || shape.in_width != before.out_width || num_given_ < 0 ||
           (num_given_ > 0 && !(may_have_given && before.is_dense)) || (before.is_dense && !shape.is_dense)) {
         throw std::invalid_argument("A layer of the chain does not fit the one before it.");
-      }
-      if (shape.tiles > 0 && before.is_normalised) {
-        throw std::invalid_argument("Tiles follow no layer normalisation.");
       }
       if (shape.adds && (layers_.size() < 2 || shape.momentum == 0 || before.in_channels != shape.out_channels ||
                          before.in_height != shape.out_height || before.in_width != shape.out_width)) {

@@ -7,8 +7,6 @@
 namespace neurozoo {
 namespace {
 
-constexpr std::int64_t kMostOutputs = 3;  // of a tile, in each direction
-
 template <int kOut, int kIn>
 struct Matrix {
   float at[kOut][kIn];
@@ -135,15 +133,19 @@ void WithTaps(std::int64_t taps, const Function& function) {
   }
 }
 
-// The same points of a block for all rows of its pixels, which follow each other among the inputs.
-template <const Matrix<4, 4>& kMatrix, Then kThen = Then::kStore>
-void TransformBlocks(const Winograd& of, const Winograd::Pixels& pixels, const Winograd::Pixels& points, bool is_back) {
+// Turns the blocks of a tile into their points or, going back, adds the gradients of points to those of the blocks.
+// Each row of pixels of all blocks is transformed on its own; the rows follow each other among the inputs.
+template <bool kIsBack = false>
+void TransformBlocks(const Winograd& of, const Winograd::Pixels& pixels, Winograd::Pixels points) {
   const std::int64_t values = of.stride * of.channels;
-  for (std::int64_t row = 0; row < of.stride; ++row) {
-    Winograd::Pixels blocks{pixels.first + row * pixels.row, 0, of.stride * pixels.row, of.stride * pixels.column};
-    Winograd::Pixels own = points;
-    own.first += row * values;
-    Transform<4, 4, kMatrix, kThen>(is_back ? own : blocks, is_back ? blocks : own, values);
+  for (std::int64_t row = 0; row < of.stride; ++row, points.first += values) {
+    const Winograd::Pixels blocks{pixels.first + row * pixels.row, 0, of.stride * pixels.row,
+                                  of.stride * pixels.column};
+    if constexpr (kIsBack) {
+      Transform<4, 4, kToImage, Then::kAdd>(points, blocks, values);
+    } else {
+      Transform<4, 4, kOfImage>(blocks, points, values);
+    }
   }
 }
 
@@ -230,7 +232,7 @@ void Winograd::Multiply(const float* in, std::int64_t tiles, std::int64_t num_in
 void Winograd::Forward(const Pixels& images, std::int64_t count, const float* points, const float* bias, Then then,
                        const Pixels& outputs) const {
   thread_local Floats seen, given, edge;
-  edge.resize(kMostOutputs * kMostOutputs * columns());
+  edge.resize(side() * side() * columns());
   const Pixels at_edge{edge.data(), 0, side() * columns(), columns()};
   const std::int64_t all = count * down() * across(), blocks = (all + tiles_of_block() - 1) / tiles_of_block();
   for (std::int64_t block = 0; block < blocks; ++block) {
@@ -238,8 +240,7 @@ void Winograd::Forward(const Pixels& images, std::int64_t count, const float* po
     seen.resize(kPoints * DistanceOfPoints(tiles, inputs()));
     given.resize(kPoints * DistanceOfPoints(tiles, columns()));
     for (std::int64_t i = 0; i < tiles; ++i) {
-      TransformBlocks<kOfImage>(*this, Tile(*this, first + i).In(images, stride),
-                                PointsOf(seen.data(), i, tiles, inputs()), false);
+      TransformBlocks(*this, Tile(*this, first + i).In(images, stride), PointsOf(seen.data(), i, tiles, inputs()));
     }
     Multiply(seen.data(), tiles, inputs(), points, panels, bias, given.data());
     WithTaps(taps, [&](auto of) {
@@ -261,7 +262,8 @@ void Winograd::Forward(const Pixels& images, std::int64_t count, const float* po
 void Winograd::Backward(const Pixels& images, std::int64_t count, const Pixels& deltas, const float* transposed,
                         const Pixels& image_gradients, float* point_gradients) const {
   thread_local Floats seen, given, seen_gradient, edge;
-  const Pixels at_edge{nullptr, 0, side() * columns(), columns()};
+  edge.resize(side() * side() * columns());
+  const Pixels at_edge{edge.data(), 0, side() * columns(), columns()};
   const std::int64_t all = count * down() * across(), blocks = (all + tiles_of_block() - 1) / tiles_of_block();
   for (std::int64_t block = 0; block < blocks; ++block) {
     const std::int64_t first = block * all / blocks, tiles = (block + 1) * all / blocks - first;
@@ -274,13 +276,11 @@ void Winograd::Backward(const Pixels& images, std::int64_t count, const Pixels& 
         const Tile tile(*this, first + i);
         Pixels own = tile.In(deltas);
         if (!tile.IsWhole()) {  // nothing comes back from outputs that are not there
-          edge.assign(side() * side() * columns(), 0.0f);
-          Pixels rest = at_edge;
-          rest.first = edge.data();
-          CopyOutputs(tile, own, rest, columns());
-          own = rest;
+          std::fill(edge.begin(), edge.end(), 0.0f);
+          CopyOutputs(tile, own, at_edge, columns());
+          own = at_edge;
         }
-        TransformBlocks<kOfImage>(*this, tile.In(images, stride), PointsOf(seen.data(), i, tiles, inputs()), false);
+        TransformBlocks(*this, tile.In(images, stride), PointsOf(seen.data(), i, tiles, inputs()));
         Transform<4, of.kSide, of.kOfOutputs>(own, PointsOf(given.data(), i, tiles, columns()), columns());
       }
     });
@@ -293,8 +293,8 @@ void Winograd::Backward(const Pixels& images, std::int64_t count, const Pixels& 
     seen_gradient.resize(kPoints * seen_distance);
     Multiply(given.data(), tiles, columns(), transposed, inputs() / kPanel, nullptr, seen_gradient.data());
     for (std::int64_t i = 0; i < tiles; ++i) {
-      TransformBlocks<kToImage, Then::kAdd>(*this, Tile(*this, first + i).In(image_gradients, stride),
-                                            PointsOf(seen_gradient.data(), i, tiles, inputs()), true);
+      TransformBlocks<true>(*this, Tile(*this, first + i).In(image_gradients, stride),
+                            PointsOf(seen_gradient.data(), i, tiles, inputs()));
     }
   }
 }

@@ -12,7 +12,7 @@ inline constexpr std::int64_t kPoints = 16;
 // Between the values of two points: with powers of 2, all would fall into one set of the cache.
 constexpr std::int64_t DistanceOfPoints(std::int64_t rows, std::int64_t columns) { return rows * columns + kPanel; }
 
-// Convolutions with 2.25 to 1.8 times fewer multiplications.
+// Convolutions with 16 multiplications for each 36.
 //
 // A kernel of 4 x 4 pixels that moves by 2 is one of 2 x 2 blocks that moves by a block, of as many pixels as it moves;
 // so is one of 8 x 8 that moves by 4. Blocks are what a kernel of 2 x 2 or 3 x 3 sees, and all their pixels' channels

@@ -29,10 +29,10 @@ def test_all_missing_files_are_listed_with_their_keys(tmp_path):
     ]
     (tmp_path / "genome.json").mkdir()
     (tmp_path / "curve.csv").touch()
-    with pytest.raises(
-        NeurozooError, match=r"genome\.json is a folder\. Name the file in it, such as genome\.json of a"
-    ):
+    with pytest.raises(NeurozooError) as caught:
         check_named_files(config_of(tmp_path))
+    assert "curve.csv is empty. Copy it again, or remove the entry." in str(caught.value)
+    assert "genome.json is a folder. Name the file in it, such as genome.json of a run, or remove" in str(caught.value)
 
 
 def test_a_path_that_snakemake_would_take_for_a_pattern_is_named(tmp_path):

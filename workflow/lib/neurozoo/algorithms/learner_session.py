@@ -131,11 +131,13 @@ class LearnerSession:
     def restore(self, state: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
         """Continues after the step in which the state was saved."""
         self._learner.set_state(state, arrays)
+        self.announcements = []
         began, here = state.get("bfloat16"), self._bfloat16()
-        self.announcements = [
-            f"This run has learned in bfloat16 with {began}, and goes on with {here}: it will learn as well, but not "
-            "get the same bytes as without an interruption."
-        ] * bool(began and here and began != here)
+        if began and here and began != here:
+            self.announcements.append(
+                f"This run has learned in bfloat16 with {began}, and goes on with {here}: it will learn as well, but "
+                "not get the same bytes as without an interruption."
+            )
 
     def _bfloat16(self) -> str | None:
         """Returns what decides the last bits of an update in bfloat16; None if the run learns in float32."""
