@@ -184,15 +184,15 @@ def test_a_closed_pool_is_refused(core):
 
 @pytest.fixture
 def slow_pool(core):
-    """Two worlds; the first is at its reset, which takes about two seconds."""
+    """Two worlds; the first is at its reset, which takes one to five seconds."""
     how = {"worlds": 2, "threads": 2, "behaviour": "none"}
     with contextlib.closing(WorldPool(core, game="pong", protocol=protocol_of("pong"), **how)) as pool:
-        pool.start([0], [Episode(Genome(0), 40_000, 0, 400)])
+        pool.start([0], [Episode(Genome(0), 100_000, 0, 400)])
         begun = threading.Event()
         with ThreadPoolExecutor(1) as other:
             reset = other.submit(lambda: (begun.set(), pool.advance(0, NOTHING))[1])
             begun.wait()
-            time.sleep(0.5)
+            time.sleep(0.2)
             yield pool, reset
 
 
