@@ -342,7 +342,7 @@ void AddColumns(const Columns& in, std::int64_t rows, const float* deltas, std::
 }  // namespace
 
 const Products& ProductsBfloat16() {
-  static constexpr Products kProducts{kMostRows, RoundPanels, MultiplyRows, AddColumns};
+  static const Products kProducts{kMostRows, RoundPanels, MultiplyRows, AddColumns, Products512().transforms};
   return kProducts;
 }
 

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "core/learner/transforms.h"
+
 // This header is included where wider instructions are on: no inline function of another header may be compiled there.
 
 namespace neurozoo {
@@ -51,6 +53,8 @@ struct Products {
   // of in(t)[i] * deltas[t * delta_stride + 16 * p + j], for i < rows; those of the next run follow.
   void (*columns)(const Columns& in, std::int64_t rows, const float* deltas, std::int64_t delta_stride,
                   std::int64_t panels, float* out, std::int64_t out_stride);
+
+  const Transforms* transforms;
 };
 
 constexpr std::int64_t RoundedSize(std::int64_t inputs) { return (inputs + 31) / 32 * 32 * kPanel; }

@@ -6,11 +6,12 @@ constexpr int kTileRows = 6, kTilePanels = 1, kColumns[] = {6, 6};
 }  // namespace
 
 #include "core/learner/products.inc"
+#include "core/learner/transforms.inc"
 
 namespace neurozoo {
 
 const Products& Products256() {
-  static constexpr Products kProducts{kTileRows, nullptr, MultiplyRows, AddColumns};
+  static constexpr Products kProducts{kTileRows, nullptr, MultiplyRows, AddColumns, &kTransforms};
   return kProducts;
 }
 

@@ -6,11 +6,12 @@ constexpr int kTileRows = 12, kTilePanels = 2, kColumns[] = {16, 12};
 }  // namespace
 
 #include "core/learner/products.inc"
+#include "core/learner/transforms.inc"
 
 namespace neurozoo {
 
 const Products& Products512() {
-  static constexpr Products kProducts{kTileRows, nullptr, MultiplyRows, AddColumns};
+  static constexpr Products kProducts{kTileRows, nullptr, MultiplyRows, AddColumns, &kTransforms};
   return kProducts;
 }
 

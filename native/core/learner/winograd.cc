@@ -7,87 +7,10 @@
 namespace neurozoo {
 namespace {
 
-template <int kOut, int kIn>
-struct Matrix {
-  float at[kOut][kIn];
-};
-
-template <int kOut, int kIn>
-constexpr Matrix<kIn, kOut> Transposed(const Matrix<kOut, kIn>& matrix) {
-  Matrix<kIn, kOut> transposed{};
-  for (int i = 0; i < kOut; ++i) {
-    for (int j = 0; j < kIn; ++j) transposed.at[j][i] = matrix.at[i][j];
-  }
-  return transposed;
-}
-
-constexpr Matrix<4, 4> kOfImage{{{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}}};
-constexpr Matrix<4, 4> kToImage = Transposed(kOfImage);
-
-// For kernels of so many blocks. Each output has the sum of the point in row 1 and column 1 once.
-template <int kTaps>
-struct Of;
-template <>
-struct Of<2> {
-  static constexpr int kTaps = 2, kSide = 3;
-  static constexpr Matrix<4, 2> kOfWeights{{{1, 0}, {0.5, 0.5}, {0.5, -0.5}, {0, 1}}};
-  static constexpr Matrix<3, 4> kToOutputs{{{1, 1, 1, 0}, {0, 1, -1, 0}, {0, 1, 1, -1}}};
-  static constexpr Matrix<2, 4> kToWeights = Transposed(kOfWeights);
-  static constexpr Matrix<4, 3> kOfOutputs = Transposed(kToOutputs);
-};
-template <>
-struct Of<3> {
-  static constexpr int kTaps = 3, kSide = 2;
-  static constexpr Matrix<4, 3> kOfWeights{{{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}}};
-  static constexpr Matrix<2, 4> kToOutputs{{{1, 1, 1, 0}, {0, 1, -1, -1}}};
-  static constexpr Matrix<3, 4> kToWeights = Transposed(kOfWeights);
-  static constexpr Matrix<4, 2> kOfOutputs = Transposed(kToOutputs);
-};
 constexpr std::int64_t kPointOfBias = 5;
 
-// The combination of values that a row of a matrix says, with what is 0 left out when this is compiled.
-template <int kOut, int kIn, const Matrix<kOut, kIn>& kMatrix, typename Value>
-inline Vector Combined(int row, const Value& value) {
-  Vector sum{};
-  bool is_first = true;
-#pragma GCC unroll 4
-  for (int k = 0; k < kIn; ++k) {
-    if (kMatrix.at[row][k] == 0) continue;
-    sum = is_first ? kMatrix.at[row][k] * value(k) : sum + kMatrix.at[row][k] * value(k);
-    is_first = false;
-  }
-  return sum;
-}
-
-// Multiplies a square of pixels by a matrix from the left and, transposed, from the right, for each of the channels.
-template <int kOut, int kIn, const Matrix<kOut, kIn>& kMatrix, Then kThen = Then::kStore>
-inline void Transform(const Winograd::Pixels& in, const Winograd::Pixels& out, std::int64_t channels) {
-  for (std::int64_t channel = 0; channel < channels; channel += kVector) {
-    Vector half[kOut][kIn];
-#pragma GCC unroll 4
-    for (int j = 0; j < kIn; ++j) {
-      const float* column = in.first + j * in.column + channel;
-#pragma GCC unroll 4
-      for (int i = 0; i < kOut; ++i) {
-        half[i][j] = Combined<kOut, kIn, kMatrix>(i, [&](int k) -> Vector { return LoadVector(column + k * in.row); });
-      }
-    }
-#pragma GCC unroll 4
-    for (int i = 0; i < kOut; ++i) {
-#pragma GCC unroll 4
-      for (int j = 0; j < kOut; ++j) {
-        float* to = out.first + i * out.row + j * out.column + channel;
-        Vector value = Combined<kOut, kIn, kMatrix>(j, [&](int k) { return half[i][k]; });
-        if (kThen == Then::kAdd) value += LoadVector(to);
-        if (kThen == Then::kStoreRelu) value = Relu(value);
-        StoreVector(to, value);
-      }
-    }
-  }
-}
-
 // The points of a tile among those of several, (point, tile, values).
-Winograd::Pixels PointsOf(float* points, std::int64_t tile, std::int64_t tiles, std::int64_t values) {
+Pixels PointsOf(float* points, std::int64_t tile, std::int64_t tiles, std::int64_t values) {
   const std::int64_t distance = DistanceOfPoints(tiles, values);
   return {points + tile * values, 0, 4 * distance, distance};
 }
@@ -108,43 +31,17 @@ struct Tile {
 
   bool IsWhole() const { return rows == side && columns == side; }
 
-  Winograd::Pixels In(const Winograd::Pixels& pixels, std::int64_t stride = 1) const {
-    Winograd::Pixels own = pixels;
+  Pixels In(const Pixels& pixels, std::int64_t stride = 1) const {
+    Pixels own = pixels;
     own.first += image * pixels.image + stride * (y * pixels.row + x * pixels.column);
     return own;
   }
 };
 
-void CopyOutputs(const Tile& tile, const Winograd::Pixels& from, const Winograd::Pixels& to, std::int64_t columns) {
+void CopyOutputs(const Tile& tile, const Pixels& from, const Pixels& to, std::int64_t columns) {
   for (std::int64_t y = 0; y < tile.rows; ++y) {
     for (std::int64_t x = 0; x < tile.columns; ++x) {
       std::copy_n(from.first + y * from.row + x * from.column, columns, to.first + y * to.row + x * to.column);
-    }
-  }
-}
-
-// Calls `function` with the taps as a constant.
-template <typename Function>
-void WithTaps(std::int64_t taps, const Function& function) {
-  if (taps == 2) {
-    function(Of<2>{});
-  } else {
-    function(Of<3>{});
-  }
-}
-
-// Turns the blocks of a tile into their points or, going back, adds the gradients of points to those of the blocks.
-// Each row of pixels of all blocks is transformed on its own; the rows follow each other among the inputs.
-template <bool kIsBack = false>
-void TransformBlocks(const Winograd& of, const Winograd::Pixels& pixels, Winograd::Pixels points) {
-  const std::int64_t values = of.stride * of.channels;
-  for (std::int64_t row = 0; row < of.stride; ++row, points.first += values) {
-    const Winograd::Pixels blocks{pixels.first + row * pixels.row, 0, of.stride * pixels.row,
-                                  of.stride * pixels.column};
-    if constexpr (kIsBack) {
-      Transform<4, 4, kToImage, Then::kAdd>(points, blocks, values);
-    } else {
-      Transform<4, 4, kOfImage>(blocks, points, values);
     }
   }
 }
@@ -164,7 +61,7 @@ void ForInputs(const Winograd& of, const Function& function) {
 }
 
 // Weights of an input as pixels.
-Winograd::Pixels TapsOf(const Winograd& of, float* weights) {
+Pixels TapsOf(const Winograd& of, float* weights) {
   const std::int64_t values = of.stride * of.channels * kPanel;
   return {weights, 0, of.taps * of.stride * values, values};
 }
@@ -172,21 +69,16 @@ Winograd::Pixels TapsOf(const Winograd& of, float* weights) {
 }  // namespace
 
 void Winograd::TransformWeights(const float* weights, float* points) const {
-  WithTaps(taps, [&](auto of) {
-    ForInputs(*this, [&](std::int64_t place, std::int64_t input) {
-      Transform<4, of.kTaps, of.kOfWeights>(TapsOf(*this, const_cast<float*>(weights) + place),
-                                            PointsOf(points, input, panels * inputs(), kPanel), kPanel);
-    });
+  ForInputs(*this, [&](std::int64_t place, std::int64_t input) {
+    of_taps().of_weights(TapsOf(*this, const_cast<float*>(weights) + place), kPanel,
+                         PointsOf(points, input, panels * inputs(), kPanel));
   });
 }
 
 void Winograd::AddWeightGradients(const float* point_gradients, float* gradient) const {
-  WithTaps(taps, [&](auto of) {
-    ForInputs(*this, [&](std::int64_t place, std::int64_t input) {
-      Transform<of.kTaps, 4, of.kToWeights, Then::kAdd>(
-          PointsOf(const_cast<float*>(point_gradients), input, panels * inputs(), kPanel),
-          TapsOf(*this, gradient + place), kPanel);
-    });
+  ForInputs(*this, [&](std::int64_t place, std::int64_t input) {
+    of_taps().to_weights(PointsOf(const_cast<float*>(point_gradients), input, panels * inputs(), kPanel), kPanel,
+                         TapsOf(*this, gradient + place));
   });
 }
 
@@ -240,22 +132,17 @@ void Winograd::Forward(const Pixels& images, std::int64_t count, const float* po
     seen.resize(kPoints * DistanceOfPoints(tiles, inputs()));
     given.resize(kPoints * DistanceOfPoints(tiles, columns()));
     for (std::int64_t i = 0; i < tiles; ++i) {
-      TransformBlocks(*this, Tile(*this, first + i).In(images, stride), PointsOf(seen.data(), i, tiles, inputs()));
+      transforms().of_blocks(Tile(*this, first + i).In(images, stride), stride, stride * channels,
+                             PointsOf(seen.data(), i, tiles, inputs()));
     }
     Multiply(seen.data(), tiles, inputs(), points, panels, bias, given.data());
-    WithTaps(taps, [&](auto of) {
-      for (std::int64_t i = 0; i < tiles; ++i) {
-        const Tile tile(*this, first + i);
-        const Pixels from = PointsOf(given.data(), i, tiles, columns()), own = tile.In(outputs);
-        const Pixels to = tile.IsWhole() ? own : at_edge;
-        if (then == Then::kStoreRelu) {
-          Transform<of.kSide, 4, of.kToOutputs, Then::kStoreRelu>(from, to, columns());
-        } else {
-          Transform<of.kSide, 4, of.kToOutputs>(from, to, columns());
-        }
-        if (!tile.IsWhole()) CopyOutputs(tile, at_edge, own, columns());
-      }
-    });
+    const auto to_outputs = then == Then::kStoreRelu ? of_taps().to_relu_outputs : of_taps().to_outputs;
+    for (std::int64_t i = 0; i < tiles; ++i) {
+      const Tile tile(*this, first + i);
+      const Pixels own = tile.In(outputs);
+      to_outputs(PointsOf(given.data(), i, tiles, columns()), columns(), tile.IsWhole() ? own : at_edge);
+      if (!tile.IsWhole()) CopyOutputs(tile, at_edge, own, columns());
+    }
   }
 }
 
@@ -271,19 +158,18 @@ void Winograd::Backward(const Pixels& images, std::int64_t count, const Pixels& 
     const std::int64_t given_distance = DistanceOfPoints(tiles, columns());
     seen.resize(kPoints * seen_distance);
     given.resize(kPoints * given_distance);
-    WithTaps(taps, [&](auto of) {
-      for (std::int64_t i = 0; i < tiles; ++i) {
-        const Tile tile(*this, first + i);
-        Pixels own = tile.In(deltas);
-        if (!tile.IsWhole()) {  // nothing comes back from outputs that are not there
-          std::fill(edge.begin(), edge.end(), 0.0f);
-          CopyOutputs(tile, own, at_edge, columns());
-          own = at_edge;
-        }
-        TransformBlocks(*this, tile.In(images, stride), PointsOf(seen.data(), i, tiles, inputs()));
-        Transform<4, of.kSide, of.kOfOutputs>(own, PointsOf(given.data(), i, tiles, columns()), columns());
+    for (std::int64_t i = 0; i < tiles; ++i) {
+      const Tile tile(*this, first + i);
+      Pixels own = tile.In(deltas);
+      if (!tile.IsWhole()) {  // nothing comes back from outputs that are not there
+        std::fill(edge.begin(), edge.end(), 0.0f);
+        CopyOutputs(tile, own, at_edge, columns());
+        own = at_edge;
       }
-    });
+      transforms().of_blocks(tile.In(images, stride), stride, stride * channels,
+                             PointsOf(seen.data(), i, tiles, inputs()));
+      of_taps().of_outputs(own, columns(), PointsOf(given.data(), i, tiles, columns()));
+    }
     for (std::int64_t point = 0; point < kPoints; ++point) {
       products.columns({seen.data() + point * seen_distance, 1, 0, 1, 0, tiles, inputs()}, inputs(),
                        given.data() + point * given_distance, columns(), panels,
@@ -293,8 +179,8 @@ void Winograd::Backward(const Pixels& images, std::int64_t count, const Pixels& 
     seen_gradient.resize(kPoints * seen_distance);
     Multiply(given.data(), tiles, columns(), transposed, inputs() / kPanel, nullptr, seen_gradient.data());
     for (std::int64_t i = 0; i < tiles; ++i) {
-      TransformBlocks<true>(*this, Tile(*this, first + i).In(image_gradients, stride),
-                            PointsOf(seen_gradient.data(), i, tiles, inputs()));
+      transforms().to_blocks(PointsOf(seen_gradient.data(), i, tiles, inputs()), stride, stride * channels,
+                             Tile(*this, first + i).In(image_gradients, stride));
     }
   }
 }

@@ -45,12 +45,6 @@ struct Winograd {
     return tiles >= 9 && 4 * kPoints * tiles <= 3 * taps * taps * height * width;
   }
 
-  // Where pixels begin, and the distances of images, rows and columns.
-  struct Pixels {
-    float* first;
-    std::int64_t image, row, column;
-  };
-
   // Turns weights into points, (point, panel, input, 16); and these into (point, panel of inputs, column, 16).
   void TransformWeights(const float* weights, float* points) const;
   void TransposeWeights(const float* points, float* transposed) const;
@@ -67,6 +61,8 @@ struct Winograd {
   void AddWeightGradients(const float* point_gradients, float* gradient) const;
 
  private:
+  const Transforms::OfTaps& of_taps() const { return taps == 2 ? transforms().of_2_taps : transforms().of_3_taps; }
+  const Transforms& transforms() const { return *products.transforms; }
   std::int64_t tiles_of_block() const;
   void Multiply(const float* in, std::int64_t tiles, std::int64_t num_inputs, const float* weights,
                 std::int64_t num_panels, const float* bias, float* out) const;
