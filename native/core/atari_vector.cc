@@ -80,6 +80,7 @@ void AtariEpisode::Observe(std::uint8_t* stack) const {
 
 AtariVector::AtariVector(const AtariVectorOptions& options)
     : actions_(options.num_environments), threads_(options.num_threads) {
+  if (options.num_threads < 1) throw std::invalid_argument("A vector of environments needs at least 1 thread.");
   if (options.num_environments < 1) throw std::invalid_argument("There should be at least 1 environment.");
   if (options.actions.empty()) throw std::invalid_argument("A game should have at least 1 action.");
   episodes_.resize(options.num_environments);

@@ -2,6 +2,7 @@
 #define NEUROZOO_CORE_WORKER_THREADS_H_
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -30,16 +31,17 @@ class WorkerThreads {
    private:
     friend class WorkerThreads;
 
-    // The mutex of the threads guards `workers_` and `failure_`.
+    // The mutex of the threads guards `failure_`, and changes of `workers_`.
     const std::function<void(int)> function_;
     const int count_;
     std::atomic<int> next_{0};
-    int workers_ = 0;  // threads that call the function
+    std::atomic<int> workers_{0};  // threads that call the function
     std::exception_ptr failure_;
   };
 
-  // Throws std::invalid_argument for less than 1 thread, and std::runtime_error if a thread cannot be started.
-  explicit WorkerThreads(int num_threads);
+  // Who waits sleeps after `patience`. Without threads, only Run works. Throws std::runtime_error if a thread cannot be
+  // started.
+  explicit WorkerThreads(int num_threads, std::chrono::microseconds patience = {});
   ~WorkerThreads();
   WorkerThreads(const WorkerThreads&) = delete;
   WorkerThreads& operator=(const WorkerThreads&) = delete;
@@ -52,16 +54,33 @@ class WorkerThreads {
   // Waits for the end of a job, and rethrows its first exception. Calls that had not begun by then are left out.
   void Wait(Job* job);
 
-  void Run(int count, std::function<void(int)> function) { Wait(Begin(count, std::move(function)).get()); }
+  // Does a job in the caller's thread and in those that neither rest nor have something else to do.
+  void Run(int count, std::function<void(int)> function);
+
+  // Keeps the place of one of the threads, which rests, for a caller who comes later; it works there until the place is
+  // given back. With a thread of its own, which has to be woken, a system may wait for milliseconds.
+  void KeepPlace();
+  void TakePlace();
+  void GiveBackPlace();
 
  private:
-  void Work();
+  template <typename Condition>
+  void Spin(const Condition& is_so) const;
+  // Works while there is something to do, or waits for it, until `is_over`. Where `rests`, it begins nothing.
+  template <typename Condition, typename Pause>
+  void WorkUntil(const Condition& is_over, const Pause& rests);
+  void SetPlace(bool is_kept);
+  // Calls the function of a job, which counts the caller among its workers, until nothing is left of it.
+  void Help(Job* job);
   void Stop();
 
-  std::mutex mutex_;  // of `jobs_` and `should_stop_`
+  const std::chrono::microseconds patience_;
+  std::mutex mutex_;  // of `jobs_`, and of changes of the next three
   std::condition_variable has_job_, is_done_;
   std::deque<std::shared_ptr<Job>> jobs_;  // those of which something is left to begin
-  bool should_stop_ = false;
+  std::atomic<std::size_t> num_jobs_{0};
+  std::atomic<bool> is_place_kept_{false};
+  std::atomic<bool> should_stop_{false};
   std::vector<std::thread> threads_;
 };
 

@@ -1,6 +1,7 @@
 """The core learns what Keras learns, and the same on every processor with any number of threads."""
 
 import dataclasses
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -79,9 +80,10 @@ def check_gradients(core, network, shape, settings, *, seed, actions):
     sample = sample_of(settings, shape, actions, seed=seed)
     np.testing.assert_allclose(own.update(sample), keras.update(sample), rtol=1e-5, atol=1e-5)
 
-    def gradients(network):  # the first step of Adam keeps a tenth of them, and their squares
+    def gradients(network):  # the first step of Adam keeps a tenth of them; beside each is its square, twice as far off
         arrays = network.get_arrays()
-        return {name: arrays[name] for name in arrays if name.startswith("optimizer")}
+        numbers = range(2, sum(name.startswith("optimizer-") for name in arrays), 2)
+        return {number: arrays[f"optimizer-{number}"] for number in numbers}
 
     assert distance(gradients(own), gradients(keras)) < 1e-5
 
@@ -183,6 +185,61 @@ def test_bytes_depend_neither_on_threads_nor_on_the_width_of_vectors(core):
     for other in found[1:]:
         for name, array in found[0].items():
             np.testing.assert_array_equal(array, other[name], err_msg=name)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_a_thread_that_helps_an_update_changes_no_bit_and_is_free_again_even_if_it_fails(core, threads):
+    settings = dataclasses.replace(SETTINGS, batch_size=32)
+    alone, helped = (
+        NativeQNetwork(get_network("nature").layout(6), settings, random=np.random.default_rng(0), core=core, **choices)
+        for choices in ({}, {"threads": threads})
+    )
+    wrong = sample_of(settings, (84, 80), 6, seed=9)
+    with ThreadPoolExecutor(1) as executor:
+        for number in range(12):
+            sample = sample_of(settings, (84, 84), 6, seed=number)
+            helped.prepare_update()
+            learning = executor.submit(helped.update, wrong if number == 5 else sample)
+            if number % 2:
+                helped.acting_values(sample.screens[:9, :4])
+            if number % 3:
+                helped.help_update()
+            if number == 5:
+                with pytest.raises(ValueError, match="was expected"):
+                    learning.result()
+                continue
+            np.testing.assert_array_equal(learning.result(), alone.update(sample))
+    for name, array in alone.get_arrays().items():
+        np.testing.assert_array_equal(helped.get_arrays()[name], array, err_msg=name)
+
+
+def test_copies_of_weights_stay_when_those_that_learn_move_on(core):
+    """Copies share their memory with those that learn for as long as both are equal."""
+    network = NativeQNetwork(
+        get_network("small").layout(6), SETTINGS, random=np.random.default_rng(0), core=core, threads=2
+    )
+
+    def copies():
+        arrays = network.get_arrays()
+        return [arrays[f"{copy}-0"] for copy in ("online", "target", "acting")]
+
+    def learn(number):
+        network.update(sample_of(SETTINGS, (84, 84), 6, seed=number))
+        return copies()[0]
+
+    first = copies()[0]
+    second = learn(0)
+    network.update_acting()
+    third = learn(1)
+    assert len({array.tobytes() for array in (first, second, third)}) == 3
+    for own, expected in zip(copies(), (third, first, second), strict=True):
+        np.testing.assert_array_equal(own, expected)
+    network.update_target()
+    network.update_acting()
+    network.set_arrays(network.get_arrays() | {"online-0": first, "acting-0": second})
+    learn(2)
+    for own, expected in zip(copies()[1:], (third, second), strict=True):
+        np.testing.assert_array_equal(own, expected)
 
 
 def test_the_batch_of_a_prediction_does_not_matter(core):

@@ -123,7 +123,7 @@ void Interleave(const std::uint8_t* planes, std::int64_t plane_stride, std::int6
 // Returns how many samples a thread computes together: they share weights that are in its cache, but no thread should
 // wait.
 std::int64_t GroupOf(std::int64_t samples, const WorkerThreads* threads) {
-  const std::int64_t groups = threads == nullptr ? 1 : 4 * threads->size();
+  const std::int64_t groups = threads == nullptr ? 1 : 4 * (threads->size() + 1);
   std::int64_t group = kMostOfGroup;
   while (group > 1 && samples < groups * group) group /= 2;
   return group;
@@ -302,12 +302,12 @@ Bfloat16Convolution Chain::Bfloat16Of(std::int64_t number) const {
   return {layer.out_height, layer.out_width, layer.channels, layer.panels};
 }
 
-Winograd::Pixels Chain::ImagePixels(std::int64_t number, float* image) const {
+Pixels Chain::ImagePixels(std::int64_t number, float* image) const {
   const ChainLayer& layer = layers_[number];
   return {image, layer.image_size(), layer.width * layer.channels, layer.channels};
 }
 
-Winograd::Pixels Chain::Deltas(std::int64_t number, const Samples& samples, std::int64_t sample) const {
+Pixels Chain::Deltas(std::int64_t number, const Samples& samples, std::int64_t sample) const {
   const ChainLayer& layer = layers_[number];
   float* first = const_cast<float*>(samples.deltas[number].data()) + sample * layer.out_size();
   return {first, layer.out_size(), layer.out_width * layer.columns(), layer.columns()};
@@ -501,6 +501,10 @@ void Chain::NormaliseBatch(std::int64_t number, const Pass& pass, std::int64_t s
       if (layer.adds) added += layers_[number - 1].channels;
     }
   }
+}
+
+bool Chain::has_averages() const {
+  return std::any_of(layers_.begin(), layers_.end(), [](const ChainLayer& layer) { return layer.momentum > 0; });
 }
 
 void Chain::MoveAverages(const Samples& samples, float* parameters) const {

@@ -144,6 +144,8 @@ class Chain {
   void CopyResults(const Samples& samples, float* results) const;
   void SetDeltas(const float* deltas, Samples* samples) const;
 
+  bool has_averages() const;
+
   // Moves the moving averages of batch normalisation towards the statistics of samples that can be learned from.
   void MoveAverages(const Samples& samples, float* parameters) const;
 
@@ -185,8 +187,8 @@ class Chain {
   Transposed TransposeWeights(std::int64_t layer, const Pass& pass) const;
   Bfloat16Convolution Bfloat16Of(std::int64_t layer) const;
 
-  Winograd::Pixels ImagePixels(std::int64_t layer, float* image) const;
-  Winograd::Pixels Deltas(std::int64_t layer, const Samples& samples, std::int64_t sample) const;
+  Pixels ImagePixels(std::int64_t layer, float* image) const;
+  Pixels Deltas(std::int64_t layer, const Samples& samples, std::int64_t sample) const;
   float* Image(std::int64_t layer, const Samples& samples, std::int64_t sample) const;
   float* Seen(std::int64_t layer, const Samples& samples, std::int64_t sample, std::int64_t y) const;
   float* Output(std::int64_t layer, const Pass& pass, std::int64_t sample, std::int64_t y) const;

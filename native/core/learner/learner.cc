@@ -84,12 +84,12 @@ void ComputeHeadGradients(const Heads& heads, float* gradient) {
 Learner::Learner(const std::vector<LayerShape>& layers, float white, bool is_dueling,
                  const OptimizerSettings& optimizer, const Products& products, bool has_bfloat16, int num_threads)
     : chain_(layers, white, products),
-      threads_(num_threads),
+      threads_(num_threads - 1, std::chrono::microseconds(50)),
       is_dueling_(is_dueling),
       has_bfloat16_(has_bfloat16),
-      arrays_(kFirstSlot, Floats(is_dueling ? Heads(chain_).end : chain_.num_parameters())),
-      optimizer_(optimizer, arrays_.front().size()),
-      gradient_(arrays_.front().size()) {
+      rooms_{Floats(is_dueling ? Heads(chain_).end : chain_.num_parameters())},
+      optimizer_(optimizer, rooms_.front().size()),
+      gradient_(rooms_.front().size()) {
   if (has_bfloat16 && !Bfloat16Convolution::IsAvailable()) {
     throw std::invalid_argument(
         "bfloat16 needs a processor with AVX512-BF16 or AMX, which this one is not. Set dtype to float32, or, of "
@@ -98,8 +98,19 @@ Learner::Learner(const std::vector<LayerShape>& layers, float white, bool is_due
   }
 }
 
-Floats& Learner::ArrayOf(std::int64_t array) {
-  return array < kFirstSlot ? arrays_.at(array) : optimizer_.slots.at(array - kFirstSlot);
+std::int64_t Learner::RoomToWrite(std::int64_t array) {
+  const auto uses = [this](std::int64_t room) { return std::count(room_of_.begin(), room_of_.end(), room); };
+  if (uses(room_of_.at(array)) == 1) return room_of_[array];
+  std::int64_t room = 0;
+  while (uses(room) > 0) ++room;
+  rooms_[room].resize(gradient_.size());
+  return room;
+}
+
+void Learner::Separate(std::int64_t array) {
+  const std::int64_t room = RoomToWrite(array);
+  if (room != room_of_[array]) rooms_[room] = rooms_[room_of_[array]];
+  room_of_[array] = room;
 }
 
 std::int64_t Learner::Size(std::int64_t layer, Part part) const {
@@ -110,8 +121,11 @@ std::int64_t Learner::Size(std::int64_t layer, Part part) const {
 }
 
 void Learner::Copy(std::int64_t array, std::int64_t layer, Part part, bool is_import, float* values) {
+  if (is_import && array < kFirstSlot) {
+    Separate(array);
+    Changed(array);
+  }
   Floats& all = ArrayOf(array);
-  if (is_import && array < kFirstSlot) Changed(array);
   const std::int64_t head = layer - static_cast<std::int64_t>(chain_.layers().size());
   if (head < 0) return chain_.Copy(layer, part, is_import, values, all.data());
   const Heads heads(chain_);
@@ -129,7 +143,7 @@ Pass Learner::PassOf(Array array, const States& states, bool is_rounded, bool ha
     kept->samples = std::make_unique<Samples>(chain_, states.count, has_deltas);
     kept->most = states.count;
   }
-  return {arrays_.at(array).data(), weights_[array], kept->samples.get(), states, is_rounded && has_bfloat16_};
+  return {Weights(array), weights_[array], kept->samples.get(), states, is_rounded && has_bfloat16_};
 }
 
 void Learner::Ask(Array array, const States& states, bool is_rounded, float* results) {
@@ -139,9 +153,10 @@ void Learner::Ask(Array array, const States& states, bool is_rounded, float* res
 }
 
 void Learner::Forward(const States& states, float* results) {
+  if (chain_.has_averages()) Separate(kOnline);
   forward_ = PassOf(kOnline, states, true, true, &learned_);
   chain_.Forward({forward_}, &threads_);
-  chain_.MoveAverages(*forward_.samples, arrays_[kOnline].data());
+  if (chain_.has_averages()) chain_.MoveAverages(*forward_.samples, ArrayOf(kOnline).data());
   chain_.CopyResults(*forward_.samples, results);
 }
 
@@ -151,11 +166,13 @@ double Learner::Step(const float* deltas, double learning_rate) {
 }
 
 double Learner::StepFrom(const Pass& pass, double learning_rate) {
-  float* online = arrays_[kOnline].data();
   chain_.Backward(pass, &threads_, gradient_.data());
   if (is_dueling_) ComputeHeadGradients(Heads(chain_), gradient_.data());
-  const double norm = optimizer_.Step(gradient_.data(), learning_rate, &threads_, online);
-  if (is_dueling_) ComputeLastLayer(Heads(chain_), online);
+  const std::int64_t room = RoomToWrite(kOnline);
+  const double norm =
+      optimizer_.Step(gradient_.data(), learning_rate, &threads_, Weights(kOnline), rooms_[room].data());
+  room_of_[kOnline] = room;
+  if (is_dueling_) ComputeLastLayer(Heads(chain_), rooms_[room].data());
   Changed(kOnline);
   return norm;
 }

@@ -1,6 +1,7 @@
 #ifndef NEUROZOO_CORE_LEARNER_LEARNER_H_
 #define NEUROZOO_CORE_LEARNER_LEARNER_H_
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -21,8 +22,9 @@ class Learner {
  public:
   enum Array : std::int64_t { kOnline, kTarget, kActing, kFirstSlot };  // the slots of the optimizer follow
 
-  // With `has_bfloat16`, it learns in bfloat16. Throws std::invalid_argument for layers that do not fit and for
-  // bfloat16 on a processor without units for it, and std::runtime_error if threads cannot be started.
+  // `num_threads` contain the caller's. With `has_bfloat16`, it learns in bfloat16. Throws std::invalid_argument for
+  // layers that do not fit and for bfloat16 on a processor without units for it, and std::runtime_error if threads
+  // cannot be started.
   Learner(const std::vector<LayerShape>& layers, float white, bool is_dueling, const OptimizerSettings& optimizer,
           const Products& products, bool has_bfloat16, int num_threads);
   virtual ~Learner() = default;
@@ -38,9 +40,14 @@ class Learner {
   // follow its last layer: the advantages, then the value.
   void Copy(std::int64_t array, std::int64_t layer, Part part, bool is_import, float* values);
   void CopyOnlineTo(Array array) {
-    arrays_.at(array) = arrays_[kOnline];
+    room_of_.at(array) = room_of_[kOnline];
     Changed(array);
   }
+
+  // See WorkerThreads. Without a thread that could rest, nobody works in its place.
+  void KeepPlace() { threads_.KeepPlace(); }
+  void TakePlace() { threads_.TakePlace(); }
+  void GiveBackPlace() { threads_.GiveBackPlace(); }
 
   std::int64_t steps() const { return optimizer_.steps; }
   void set_steps(std::int64_t steps) { optimizer_.steps = steps; }
@@ -73,11 +80,22 @@ class Learner {
   Kept learned_;
 
  private:
-  Floats& ArrayOf(std::int64_t array);
+  Floats& ArrayOf(std::int64_t array) {
+    return array < kFirstSlot ? rooms_[room_of_.at(array)] : optimizer_.slots.at(array - kFirstSlot);
+  }
+  const float* Weights(Array array) const { return rooms_[room_of_.at(array)].data(); }
   void Changed(std::int64_t array) { weights_[array] += kFirstSlot; }
 
+  // Returns the room of an array's weights or, if copies share it, an empty one, in which others may be written.
+  std::int64_t RoomToWrite(std::int64_t array);
+  // Gives an array's weights a room of their own.
+  void Separate(std::int64_t array);
+
   const bool is_dueling_, has_bfloat16_;
-  std::vector<Floats> arrays_;  // of weights: the parameters of the chain and, if it is dueling, of the heads
+  // Weights are the parameters of the chain and, if it is dueling, of the heads. A copy shares those that learn, until
+  // these move to another room.
+  std::array<Floats, kFirstSlot> rooms_;
+  std::array<std::int64_t, kFirstSlot> room_of_{};
   std::int64_t weights_[kFirstSlot] = {1, 2, 3};  // a new number for each change, see `Pass`
   Optimizer optimizer_;
   Floats gradient_;

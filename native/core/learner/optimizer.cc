@@ -53,7 +53,8 @@ double Optimizer::NormOf(const float* gradient, WorkerThreads* threads) const {
   return std::sqrt(std::accumulate(sums.begin(), sums.end(), 0.0));
 }
 
-double Optimizer::Step(const float* gradient, double learning_rate, WorkerThreads* threads, float* parameters) {
+double Optimizer::Step(const float* gradient, double learning_rate, WorkerThreads* threads, const float* from,
+                       float* to) {
   ++steps;
   const OptimizerSettings& s = settings_;
   const std::int64_t count = slots.front().size();
@@ -62,7 +63,6 @@ double Optimizer::Step(const float* gradient, double learning_rate, WorkerThread
   const float rate = learning_rate, decay = s.decay, rest = 1 - s.decay, epsilon = s.epsilon, momentum = s.momentum;
   const float first = 1 - kBetas[0], second = 1 - kBetas[1];
   const double step = steps, unseen[] = {1 - std::pow(kBetas[0], step), 1 - std::pow(kBetas[1], step)};
-  float* w = parameters;
   float* a = slots.front().data();
   float* b = slots.back().data();
   switch (s.kind) {
@@ -70,7 +70,7 @@ double Optimizer::Step(const float* gradient, double learning_rate, WorkerThread
       ForParameters(threads, count, [=](std::int64_t i) {
         const float g = gradient[i] * factor;
         a[i] = decay * a[i] + rest * g * g;
-        w[i] -= rate * g / std::sqrt(a[i] + epsilon);
+        to[i] = from[i] - rate * g / std::sqrt(a[i] + epsilon);
       });
       break;
     case OptimizerSettings::kRmspropCentered:
@@ -78,7 +78,7 @@ double Optimizer::Step(const float* gradient, double learning_rate, WorkerThread
         const float g = gradient[i] * factor;
         a[i] = decay * a[i] + rest * g * g;
         b[i] = decay * b[i] + rest * g;
-        w[i] -= rate * g / std::sqrt(a[i] - b[i] * b[i] + epsilon);
+        to[i] = from[i] - rate * g / std::sqrt(a[i] - b[i] * b[i] + epsilon);
       });
       break;
     case OptimizerSettings::kAdam: {
@@ -87,7 +87,7 @@ double Optimizer::Step(const float* gradient, double learning_rate, WorkerThread
         const float g = gradient[i] * factor;
         a[i] += (g - a[i]) * first;
         b[i] += (g * g - b[i]) * second;
-        w[i] -= a[i] * step_size / (std::sqrt(b[i]) + epsilon);
+        to[i] = from[i] - a[i] * step_size / (std::sqrt(b[i]) + epsilon);
       });
       break;
     }
@@ -97,7 +97,7 @@ double Optimizer::Step(const float* gradient, double learning_rate, WorkerThread
         a[i] = decay * a[i] + rest * g * g;
         const float change = -std::sqrt(b[i] + epsilon) * g / std::sqrt(a[i] + epsilon);
         b[i] = decay * b[i] + rest * change * change;
-        w[i] += change;
+        to[i] = from[i] + change;
       });
       break;
     case OptimizerSettings::kRmspropMomentum: {
@@ -108,7 +108,7 @@ double Optimizer::Step(const float* gradient, double learning_rate, WorkerThread
         a[i] = decay * a[i] + rest * g * g;
         float change = rate * g / (std::sqrt(a[i] + inside) + outside);
         if (has_momentum) change = b[i] = momentum * b[i] + change;
-        w[i] -= change;
+        to[i] = from[i] - change;
       });
       break;
     }
@@ -124,7 +124,7 @@ double Optimizer::Step(const float* gradient, double learning_rate, WorkerThread
         const float g = gradient[i] * factor;
         a[i] += (g - a[i]) * first;
         b[i] += (g * g - b[i]) * second;
-        w[i] -= step_size * a[i] * (is_rectified ? rectified / (std::sqrt(b[i]) + epsilon) : 1.0f);
+        to[i] = from[i] - step_size * a[i] * (is_rectified ? rectified / (std::sqrt(b[i]) + epsilon) : 1.0f);
       });
       break;
     }

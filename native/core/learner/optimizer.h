@@ -26,8 +26,9 @@ class Optimizer {
  public:
   Optimizer(const OptimizerSettings& settings, std::int64_t num_parameters);
 
-  // Returns the norm of the gradient before it was bounded; 0 if `max_norm` is 0.
-  double Step(const float* gradient, double learning_rate, WorkerThreads* threads, float* parameters);
+  // Moves parameters in their place or to another one. Returns the norm of the gradient before it was bounded; 0 if
+  // `max_norm` is 0.
+  double Step(const float* gradient, double learning_rate, WorkerThreads* threads, const float* from, float* to);
 
   std::int64_t steps = 0;
   std::vector<Floats> slots;  // moving averages, in the order of Keras
