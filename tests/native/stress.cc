@@ -209,8 +209,8 @@ int CloseWhileInUse() {
 
 const bool kRounds = Bfloat16Convolution::IsAvailable();  // where the processor can
 
-// Learns in threads while another thread asks the weights that act, which it must not disturb; returns how many
-// learners did, with networks that have every kind of layer.
+// Learns in threads while another thread asks the weights that act, which it must not disturb, and then helps; returns
+// how many learners did, with networks that have every kind of layer.
 int LearnAndAsk() {
   const std::vector<LayerShape> layers = {{0, 11, 9, 4, 6, 5, 20, 4, 2, 1, 1, 1, 0, 1, 0, 0, 0, 0},
                                           {0, 6, 5, 20, 4, 3, 24, 3, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0},
@@ -231,6 +231,7 @@ int LearnAndAsk() {
     const States states{screens.data(), kScreens * kPlane, kCount, true, nullptr};
     std::vector<float> first(kCount * 17), values(first.size());
     learner.Ask(QLearner::kActing, states, kRounds, first.data());
+    learner.KeepPlace();
     std::thread update([&] {
       std::vector<float> errors(kCount);
       const float* given = numbers.data();
@@ -238,12 +239,14 @@ int LearnAndAsk() {
         learner.Update({screens.data(), kCount, kScreens, 2, actions.data(), given, given, given}, errors.data());
         if (i % 5 == 0) learner.CopyOnlineTo(QLearner::kTarget);
       }
+      learner.GiveBackPlace();
     });
     bool is_same = true;
     for (int i = 0; i < 50; ++i) {
       learner.Ask(QLearner::kActing, states, kRounds, values.data());
       is_same = is_same && values == first;
     }
+    learner.TakePlace();
     update.join();
     learners += is_same;
   }
