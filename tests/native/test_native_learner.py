@@ -242,6 +242,15 @@ def test_copies_of_weights_stay_when_those_that_learn_move_on(core):
         np.testing.assert_array_equal(own, expected)
 
 
+def test_results_are_learned_from_once(core):
+    layout = get_network("small").layout(6)
+    learner = NativeLearner(learner_plan(layout), scale=255, core=core, threads=1, optimizer=RMSPROP, epsilon=1.0)
+    results = learner.forward(np.zeros((5, *layout.observation_shape), np.uint8))
+    learner.step(results, learning_rate=0.1)
+    with pytest.raises(NeurozooError, match="deltas"):
+        learner.step(results, learning_rate=0.1)
+
+
 def test_the_batch_of_a_prediction_does_not_matter(core):
     network = NativeQNetwork(get_network("nature").layout(6), SETTINGS, random=np.random.default_rng(0), core=core)
     stacks = np.random.default_rng(1).integers(0, 256, (128, 4, 84, 84)).astype(np.uint8)

@@ -174,6 +174,7 @@ double Learner::StepFrom(const Pass& pass, double learning_rate) {
   room_of_[kOnline] = room;
   if (is_dueling_) ComputeLastLayer(Heads(chain_), rooms_[room].data());
   Changed(kOnline);
+  forward_ = {};  // its weights have moved, and an update may have replaced its samples
   return norm;
 }
 

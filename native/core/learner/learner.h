@@ -61,8 +61,8 @@ class Learner {
 
   std::int64_t num_forward() const { return forward_.samples == nullptr ? 0 : forward_.states.count; }
 
-  // Learns from the gradient of a loss by the last results, (count, results). Returns the gradient's norm before it was
-  // bounded.
+  // Learns from the gradient of a loss by the results of `Forward`, (count, results), once. Returns the gradient's norm
+  // before it was bounded.
   double Step(const float* deltas, double learning_rate);
 
  protected:

@@ -140,7 +140,7 @@ class NativeLearner:
         return self._core.forward_learner(learner=self._learner, states=states, given=given)
 
     def step(self, deltas: np.ndarray, *, learning_rate: float) -> float:
-        """Learns from the gradient of a loss by the results of the last `forward`: float32, shape (batch, results).
+        """Learns, once, from the gradient of a loss by the results of `forward`: float32, shape (batch, results).
 
         Returns the norm of the gradient before it was bounded; 0 if `max_norm` is 0.
         """
