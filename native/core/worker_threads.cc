@@ -20,7 +20,6 @@ void WorkerThreads::Spin(const Condition& is_so) const {
 }
 
 WorkerThreads::WorkerThreads(int num_threads, std::chrono::microseconds patience) : patience_(patience) {
-  if (num_threads < 0) throw std::invalid_argument("A pool needs at least 1 thread.");
   try {
     for (int i = 0; i < num_threads; ++i) {
       threads_.emplace_back([this, i] {
@@ -42,6 +41,7 @@ void WorkerThreads::Stop() {
     should_stop_ = true;
   }
   has_job_.notify_all();
+  is_place_back_.notify_all();
   for (std::thread& thread : threads_) thread.join();
 }
 
@@ -53,7 +53,7 @@ void WorkerThreads::WorkUntil(const Condition& is_over, const Pause& rests) {
     std::shared_ptr<Job> job;
     {
       std::unique_lock<std::mutex> lock(mutex_);
-      has_job_.wait(lock, is_called);
+      while (!is_called()) (rests() ? is_place_back_ : has_job_).wait(lock);  // no job wakes a thread that rests
       if (is_over()) return;
       job = jobs_.front();
       ++job->workers_;
@@ -78,26 +78,26 @@ void WorkerThreads::Help(Job* job) {
   if (--job->workers_ == 0) is_done_.notify_all();
 }
 
-std::shared_ptr<WorkerThreads::Job> WorkerThreads::Begin(int count, std::function<void(int)> function) {
-  auto job = std::make_shared<Job>(count, std::move(function));
+void WorkerThreads::Add(const std::shared_ptr<Job>& job) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     jobs_.push_back(job);
     num_jobs_ = jobs_.size();
   }
   has_job_.notify_all();
+}
+
+std::shared_ptr<WorkerThreads::Job> WorkerThreads::Begin(int count, std::function<void(int)> function) {
+  if (threads_.empty()) throw std::logic_error("There is no thread that could do a job.");
+  const auto job = std::make_shared<Job>(count, std::move(function));
+  Add(job);
   return job;
 }
 
-void WorkerThreads::Run(int count, std::function<void(int)> function) {
+void WorkerThreads::Join(int count, std::function<void(int)> function) {
   const auto job = std::make_shared<Job>(count, std::move(function));
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    ++job->workers_;
-    jobs_.push_back(job);
-    num_jobs_ = jobs_.size();
-  }
-  has_job_.notify_all();
+  job->workers_ = 1;
+  Add(job);
   Help(job.get());
   Wait(job.get());
 }
@@ -112,6 +112,7 @@ void WorkerThreads::SetPlace(bool is_kept) {
     is_place_kept_ = is_kept;
   }
   has_job_.notify_all();
+  is_place_back_.notify_all();
 }
 
 void WorkerThreads::TakePlace() {

@@ -39,8 +39,8 @@ class WorkerThreads {
     std::exception_ptr failure_;
   };
 
-  // Who waits sleeps after `patience`. Without threads, only Run works. Throws std::runtime_error if a thread cannot be
-  // started.
+  // Who waits sleeps after `patience`. Without threads, only Join works. Throws std::runtime_error if a thread cannot
+  // be started.
   explicit WorkerThreads(int num_threads, std::chrono::microseconds patience = {});
   ~WorkerThreads();
   WorkerThreads(const WorkerThreads&) = delete;
@@ -54,8 +54,10 @@ class WorkerThreads {
   // Waits for the end of a job, and rethrows its first exception. Calls that had not begun by then are left out.
   void Wait(Job* job);
 
-  // Does a job in the caller's thread and in those that neither rest nor have something else to do.
-  void Run(int count, std::function<void(int)> function);
+  void Run(int count, std::function<void(int)> function) { Wait(Begin(count, std::move(function)).get()); }
+
+  // The same, but the caller's thread works along.
+  void Join(int count, std::function<void(int)> function);
 
   // Keeps the place of one of the threads, which rests, for a caller who comes later; it works there until the place is
   // given back. With a thread of its own, which has to be woken, a system may wait for milliseconds.
@@ -70,13 +72,14 @@ class WorkerThreads {
   template <typename Condition, typename Pause>
   void WorkUntil(const Condition& is_over, const Pause& rests);
   void SetPlace(bool is_kept);
+  void Add(const std::shared_ptr<Job>& job);
   // Calls the function of a job, which counts the caller among its workers, until nothing is left of it.
   void Help(Job* job);
   void Stop();
 
   const std::chrono::microseconds patience_;
   std::mutex mutex_;  // of `jobs_`, and of changes of the next three
-  std::condition_variable has_job_, is_done_;
+  std::condition_variable has_job_, is_done_, is_place_back_;
   std::deque<std::shared_ptr<Job>> jobs_;  // those of which something is left to begin
   std::atomic<std::size_t> num_jobs_{0};
   std::atomic<bool> is_place_kept_{false};

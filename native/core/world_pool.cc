@@ -7,8 +7,8 @@
 
 namespace neurozoo {
 
-WorldPool::WorldPool(const WorldPoolOptions& options)
-    : behaviour_(options.behaviour), threads_(options.num_threads - 1) {
+WorldPool::WorldPool(const WorldPoolOptions& options) : behaviour_(options.behaviour), threads_(options.num_threads) {
+  if (options.num_threads < 1) throw std::invalid_argument("A pool of worlds needs at least 1 thread.");
   if (options.num_worlds < 1) throw std::invalid_argument("A pool of worlds needs at least 1 world.");
   worlds_.resize(options.num_worlds);
   worlds_.front().world = options.make_world();  // a bad ROM shows here

@@ -11,6 +11,8 @@
 #include <exception>
 #include <fstream>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -207,6 +209,38 @@ int CloseWhileInUse() {
   return refused;
 }
 
+// A caller of TakePlace works instead of the thread that rests, but only until the place is given back; returns
+// whether.
+bool WorkInPlace() {
+  WorkerThreads pool(1);
+  const auto ids_of = [&pool](int calls) {  // of the threads that do a job; each of its calls waits for the others
+    std::mutex mutex;
+    std::set<std::thread::id> ids;
+    std::atomic<int> begun{0};
+    pool.Join(calls, [&](int) {
+      {
+        std::lock_guard<std::mutex> lock(mutex);
+        ids.insert(std::this_thread::get_id());
+      }
+      const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+      for (++begun; begun < calls && std::chrono::steady_clock::now() < end;) std::this_thread::yield();
+    });
+    return ids;
+  };
+  const std::thread::id own = std::this_thread::get_id();
+  const auto with_worker = ids_of(2);
+  pool.KeepPlace();
+  bool is_right = with_worker.size() == 2;
+  std::atomic<int> calls{0};
+  for (int i = 0; i < 200; ++i) pool.Join(4, [&](int) { calls += std::this_thread::get_id() == own; });
+  std::thread helper([&pool] { pool.TakePlace(); });
+  const auto with_helper = ids_of(2);
+  is_right = is_right && calls == 800 && with_helper == std::set<std::thread::id>{own, helper.get_id()};
+  pool.GiveBackPlace();
+  helper.join();
+  return is_right && ids_of(2) == with_worker;
+}
+
 const bool kRounds = Bfloat16Convolution::IsAvailable();  // where the processor can
 
 // Learns in threads while another thread asks the weights that act, which it must not disturb, and then helps; returns
@@ -345,7 +379,7 @@ int main(int, char** arguments) {
       ++errors;
     }
   }
-  std::printf("%zu episodes, %d pools, %d errors, %d sets of mazes, %d vectors, %d refused, %d learners\n", finished,
-              in_pools, errors, PlayInMazes(), PlayInVectors(arguments), CloseWhileInUse(),
-              LearnAndAsk() + LearnFromTiles());
+  std::printf("%zu episodes, %d pools, %d errors, %d mazes, %d vectors, %d refused, %d learners, %d helper\n",
+              finished, in_pools, errors, PlayInMazes(), PlayInVectors(arguments), CloseWhileInUse(),
+              LearnAndAsk() + LearnFromTiles(), WorkInPlace());
 }

@@ -1,7 +1,7 @@
 """The core learns what Keras learns, and the same on every processor with any number of threads."""
 
 import dataclasses
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import numpy as np
 import pytest
@@ -204,6 +204,7 @@ def test_a_thread_that_helps_an_update_changes_no_bit_and_is_free_again_even_if_
                 helped.acting_values(sample.screens[:9, :4])
             if number % 3:
                 helped.help_update()
+                assert threads == 1 or wait([learning], timeout=60).done
             if number == 5:
                 with pytest.raises(ValueError, match="was expected"):
                     learning.result()
@@ -213,18 +214,23 @@ def test_a_thread_that_helps_an_update_changes_no_bit_and_is_free_again_even_if_
         np.testing.assert_array_equal(helped.get_arrays()[name], array, err_msg=name)
 
 
-def test_copies_of_weights_stay_when_those_that_learn_move_on(core):
+@pytest.mark.parametrize("dueling", [True, False])
+def test_copies_of_weights_stay_when_those_that_learn_move_on(core, dueling):
     """Copies share their memory with those that learn for as long as both are equal."""
+    settings = dataclasses.replace(SETTINGS, dueling=dueling)
     network = NativeQNetwork(
-        get_network("small").layout(6), SETTINGS, random=np.random.default_rng(0), core=core, threads=2
+        get_network("nature").layout(6), settings, random=np.random.default_rng(0), core=core, threads=2
     )
+    stacks = sample_of(settings, (84, 84), 6, seed=3).screens[:, :4]
 
     def copies():
         arrays = network.get_arrays()
         return [arrays[f"{copy}-0"] for copy in ("online", "target", "acting")]
 
     def learn(number):
-        network.update(sample_of(SETTINGS, (84, 84), 6, seed=number))
+        acting = network.acting_values(stacks)
+        network.update(sample_of(settings, (84, 84), 6, seed=number))
+        np.testing.assert_array_equal(network.acting_values(stacks), acting)
         return copies()[0]
 
     first = copies()[0]

@@ -146,7 +146,7 @@ void RoundPanels(const Products& products, const Panels& panels, std::int64_t in
 
 void ForAll(WorkerThreads* threads, std::int64_t count, const std::function<void(std::int64_t)>& function) {
   if (threads != nullptr && count > 1) {
-    threads->Run(static_cast<int>(count), [&](int i) { function(i); });
+    threads->Join(static_cast<int>(count), [&](int i) { function(i); });
   } else {
     for (std::int64_t i = 0; i < count; ++i) function(i);
   }

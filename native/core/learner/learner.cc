@@ -84,12 +84,13 @@ void ComputeHeadGradients(const Heads& heads, float* gradient) {
 Learner::Learner(const std::vector<LayerShape>& layers, float white, bool is_dueling,
                  const OptimizerSettings& optimizer, const Products& products, bool has_bfloat16, int num_threads)
     : chain_(layers, white, products),
-      threads_(num_threads - 1, std::chrono::microseconds(50)),
+      threads_(std::max(num_threads - 1, 0), std::chrono::microseconds(50)),
       is_dueling_(is_dueling),
       has_bfloat16_(has_bfloat16),
       rooms_{Floats(is_dueling ? Heads(chain_).end : chain_.num_parameters())},
       optimizer_(optimizer, rooms_.front().size()),
       gradient_(rooms_.front().size()) {
+  if (num_threads < 1) throw std::invalid_argument("A learner needs at least 1 thread.");
   if (has_bfloat16 && !Bfloat16Convolution::IsAvailable()) {
     throw std::invalid_argument(
         "bfloat16 needs a processor with AVX512-BF16 or AMX, which this one is not. Set dtype to float32, or, of "
@@ -124,6 +125,7 @@ void Learner::Copy(std::int64_t array, std::int64_t layer, Part part, bool is_im
   if (is_import && array < kFirstSlot) {
     Separate(array);
     Changed(array);
+    if (array == kOnline) forward_ = {};
   }
   Floats& all = ArrayOf(array);
   const std::int64_t head = layer - static_cast<std::int64_t>(chain_.layers().size());
@@ -161,6 +163,7 @@ void Learner::Forward(const States& states, float* results) {
 }
 
 double Learner::Step(const float* deltas, double learning_rate) {
+  if (forward_.samples == nullptr) throw std::logic_error("There are no results of Forward to learn from.");
   chain_.SetDeltas(deltas, forward_.samples);
   return StepFrom(forward_, learning_rate);
 }

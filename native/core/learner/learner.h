@@ -22,9 +22,9 @@ class Learner {
  public:
   enum Array : std::int64_t { kOnline, kTarget, kActing, kFirstSlot };  // the slots of the optimizer follow
 
-  // `num_threads` contain the caller's. With `has_bfloat16`, it learns in bfloat16. Throws std::invalid_argument for
-  // layers that do not fit and for bfloat16 on a processor without units for it, and std::runtime_error if threads
-  // cannot be started.
+  // `num_threads` contain the caller's; another thread that asks meanwhile computes beside them. With `has_bfloat16`,
+  // it learns in bfloat16. Throws std::invalid_argument for layers that do not fit and for bfloat16 on a processor
+  // without units for it, and std::runtime_error if threads cannot be started.
   Learner(const std::vector<LayerShape>& layers, float white, bool is_dueling, const OptimizerSettings& optimizer,
           const Products& products, bool has_bfloat16, int num_threads);
   virtual ~Learner() = default;
