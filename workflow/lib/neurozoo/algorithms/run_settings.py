@@ -277,7 +277,7 @@ class LearnerSettings(RunSettings):
     dtype: Precision = setting(
         "float32",
         "What updates compute in: float32, or mixed_bfloat16 (all layers but the last in bfloat16, sums and weights in "
-        "float32), which is faster. The core then needs a processor with AVX512-BF16 or AMX, whose last bits differ; "
+        "float32), which is faster with AMX. The core then needs AMX or AVX512-BF16, whose last bits differ; "
         "Keras, which does it for impala only, should have one. Acting and tests are float32.",
     )
 
