@@ -2,7 +2,6 @@
 #define NEUROZOO_CORE_WORKER_THREADS_H_
 
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -31,17 +30,16 @@ class WorkerThreads {
    private:
     friend class WorkerThreads;
 
-    // The mutex of the threads guards `failure_`, and changes of `workers_`.
+    // The mutex of the threads guards `workers_` and `failure_`.
     const std::function<void(int)> function_;
     const int count_;
     std::atomic<int> next_{0};
-    std::atomic<int> workers_{0};  // threads that call the function
+    int workers_ = 0;  // threads that call the function
     std::exception_ptr failure_;
   };
 
-  // Who waits sleeps after `patience`. Without threads, only Join works. Throws std::runtime_error if a thread cannot
-  // be started.
-  explicit WorkerThreads(int num_threads, std::chrono::microseconds patience = {});
+  // Without threads, only Join works. Throws std::runtime_error if a thread cannot be started.
+  explicit WorkerThreads(int num_threads);
   ~WorkerThreads();
   WorkerThreads(const WorkerThreads&) = delete;
   WorkerThreads& operator=(const WorkerThreads&) = delete;
@@ -56,34 +54,19 @@ class WorkerThreads {
 
   void Run(int count, std::function<void(int)> function) { Wait(Begin(count, std::move(function)).get()); }
 
-  // The same, but the caller's thread works along.
+  // The same, but the caller's thread works along, instead of sleeping until it is woken.
   void Join(int count, std::function<void(int)> function);
 
-  // Keeps the place of one of the threads, which rests, for a caller who comes later; it works there until the place is
-  // given back. With a thread of its own, which has to be woken, a system may wait for milliseconds.
-  void KeepPlace();
-  void TakePlace();
-  void GiveBackPlace();
-
  private:
-  template <typename Condition>
-  void Spin(const Condition& is_so) const;
-  // Works while there is something to do, or waits for it, until `is_over`. Where `rests`, it begins nothing.
-  template <typename Condition, typename Pause>
-  void WorkUntil(const Condition& is_over, const Pause& rests);
-  void SetPlace(bool is_kept);
-  void Add(const std::shared_ptr<Job>& job);
-  // Calls the function of a job, which counts the caller among its workers, until nothing is left of it.
-  void Help(Job* job);
+  void Work();
+  // Calls the function of a job until nothing is left of it; the lock is open meanwhile.
+  void Help(Job* job, std::unique_lock<std::mutex>* lock);
   void Stop();
 
-  const std::chrono::microseconds patience_;
-  std::mutex mutex_;  // of `jobs_`, and of changes of the next three
-  std::condition_variable has_job_, is_done_, is_place_back_;
+  std::mutex mutex_;  // of `jobs_` and `should_stop_`
+  std::condition_variable has_job_, is_done_;
   std::deque<std::shared_ptr<Job>> jobs_;  // those of which something is left to begin
-  std::atomic<std::size_t> num_jobs_{0};
-  std::atomic<bool> is_place_kept_{false};
-  std::atomic<bool> should_stop_{false};
+  bool should_stop_ = false;
   std::vector<std::thread> threads_;
 };
 

@@ -60,12 +60,6 @@ void CopyWeights(Call* call) {
   call->Object<QLearner>("learner")->CopyOnlineTo(static_cast<Learner::Array>(call->Value<std::int64_t>("array")));
 }
 
-void KeepPlace(Call* call) { call->Object<QLearner>("learner")->KeepPlace(); }
-
-void TakePlace(Call* call) { call->Object<QLearner>("learner")->TakePlace(); }
-
-void GiveBackPlace(Call* call) { call->Object<QLearner>("learner")->GiveBackPlace(); }
-
 void GetSteps(Call* call) { call->Give("steps", call->Object<QLearner>("learner")->steps()); }
 
 void SetSteps(Call* call) { call->Object<QLearner>("learner")->set_steps(call->Value<std::int64_t>("steps")); }
@@ -140,10 +134,6 @@ const Registration kFunctions[] = {
      SetWeights},
     {{"copy_weights", "learner: object, array: int64", "", "Sets a copy of the weights to those that learn."},
      CopyWeights},
-    {{"keep_place", "learner: object", "", "Lets one of its threads rest for a later caller of `take_place`."},
-     KeepPlace},
-    {{"take_place", "learner: object", "", "Works in that place until it is given back."}, TakePlace},
-    {{"give_back_place", "learner: object", "", "Ends the work of the caller of `take_place`."}, GiveBackPlace},
     {{"get_optimizer_steps", "learner: object", "steps: int64", "Returns the steps of the optimizer so far."},
      GetSteps},
     {{"set_optimizer_steps", "learner: object, steps: int64", "", "Continues after that many steps."}, SetSteps},

@@ -11,8 +11,6 @@
 #include <exception>
 #include <fstream>
 #include <memory>
-#include <mutex>
-#include <set>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -209,42 +207,10 @@ int CloseWhileInUse() {
   return refused;
 }
 
-// A caller of TakePlace works instead of the thread that rests, but only until the place is given back; returns
-// whether.
-bool WorkInPlace() {
-  WorkerThreads pool(1);
-  const auto ids_of = [&pool](int calls) {  // of the threads that do a job; each of its calls waits for the others
-    std::mutex mutex;
-    std::set<std::thread::id> ids;
-    std::atomic<int> begun{0};
-    pool.Join(calls, [&](int) {
-      {
-        std::lock_guard<std::mutex> lock(mutex);
-        ids.insert(std::this_thread::get_id());
-      }
-      const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-      for (++begun; begun < calls && std::chrono::steady_clock::now() < end;) std::this_thread::yield();
-    });
-    return ids;
-  };
-  const std::thread::id own = std::this_thread::get_id();
-  const auto with_worker = ids_of(2);
-  pool.KeepPlace();
-  bool is_right = with_worker.size() == 2;
-  std::atomic<int> calls{0};
-  for (int i = 0; i < 200; ++i) pool.Join(4, [&](int) { calls += std::this_thread::get_id() == own; });
-  std::thread helper([&pool] { pool.TakePlace(); });
-  const auto with_helper = ids_of(2);
-  is_right = is_right && calls == 800 && with_helper == std::set<std::thread::id>{own, helper.get_id()};
-  pool.GiveBackPlace();
-  helper.join();
-  return is_right && ids_of(2) == with_worker;
-}
-
 const bool kRounds = Bfloat16Convolution::IsAvailable();  // where the processor can
 
-// Learns in threads while another thread asks the weights that act, which it must not disturb, and then helps; returns
-// how many learners did, with networks that have every kind of layer.
+// Learns in threads while another thread asks the weights that act, which it must not disturb; returns how many
+// learners did, with networks that have every kind of layer.
 int LearnAndAsk() {
   const std::vector<LayerShape> layers = {{0, 11, 9, 4, 6, 5, 20, 4, 2, 1, 1, 1, 0, 1, 0, 0, 0, 0},
                                           {0, 6, 5, 20, 4, 3, 24, 3, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0},
@@ -265,7 +231,6 @@ int LearnAndAsk() {
     const States states{screens.data(), kScreens * kPlane, kCount, true, nullptr};
     std::vector<float> first(kCount * 17), values(first.size());
     learner.Ask(QLearner::kActing, states, kRounds, first.data());
-    learner.KeepPlace();
     std::thread update([&] {
       std::vector<float> errors(kCount);
       const float* given = numbers.data();
@@ -273,14 +238,12 @@ int LearnAndAsk() {
         learner.Update({screens.data(), kCount, kScreens, 2, actions.data(), given, given, given}, errors.data());
         if (i % 5 == 0) learner.CopyOnlineTo(QLearner::kTarget);
       }
-      learner.GiveBackPlace();
     });
     bool is_same = true;
     for (int i = 0; i < 50; ++i) {
       learner.Ask(QLearner::kActing, states, kRounds, values.data());
       is_same = is_same && values == first;
     }
-    learner.TakePlace();
     update.join();
     learners += is_same;
   }
@@ -379,7 +342,7 @@ int main(int, char** arguments) {
       ++errors;
     }
   }
-  std::printf("%zu episodes, %d pools, %d errors, %d mazes, %d vectors, %d refused, %d learners, %d helper\n",
-              finished, in_pools, errors, PlayInMazes(), PlayInVectors(arguments), CloseWhileInUse(),
-              LearnAndAsk() + LearnFromTiles(), WorkInPlace());
+  std::printf("%zu episodes, %d pools, %d errors, %d sets of mazes, %d vectors, %d refused, %d learners\n", finished,
+              in_pools, errors, PlayInMazes(), PlayInVectors(arguments), CloseWhileInUse(),
+              LearnAndAsk() + LearnFromTiles());
 }

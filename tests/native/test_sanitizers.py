@@ -68,7 +68,7 @@ def test_the_core_works_when_clang_compiles_it(tmp_path):
     """Clang takes other liberties with vectors in memory than GCC."""
     options = ["-O3", "-march=x86-64-v3", "-ffp-contract=fast"]
     printed = stress(tmp_path, ("hard_maze", "simple"), core=CORE, options=options, episodes=1000, compiler="clang++")
-    assert printed == "1000 episodes, 10 pools, 10 errors, 2 mazes, 0 vectors, 60 refused, 7 learners, 1 helper\n"
+    assert printed == "1000 episodes, 10 pools, 10 errors, 2 sets of mazes, 0 vectors, 60 refused, 7 learners\n"
 
 
 @pytest.mark.long(seconds=40)
@@ -76,7 +76,7 @@ def test_the_core_works_when_clang_compiles_it(tmp_path):
 def test_evaluators_and_pools_come_and_go_and_fail_without_a_complaint(tmp_path, sanitizer):
     options = [*under(sanitizer), *BFLOAT16]
     printed = stress(tmp_path, ("hard_maze", "simple"), core=CORE, options=options, episodes=1000)
-    assert printed == "1000 episodes, 10 pools, 10 errors, 2 mazes, 0 vectors, 60 refused, 7 learners, 1 helper\n"
+    assert printed == "1000 episodes, 10 pools, 10 errors, 2 sets of mazes, 0 vectors, 60 refused, 7 learners\n"
 
 
 @pytest.mark.long(seconds=240)
@@ -100,4 +100,4 @@ def test_the_same_with_the_emulator(tmp_path, core, sanitizer):
         episodes=100,
         rom=[str(rom_path("frostbite"))],
     )
-    assert printed == "100 episodes, 10 pools, 10 errors, 2 mazes, 4 vectors, 60 refused, 7 learners, 1 helper\n"
+    assert printed == "100 episodes, 10 pools, 10 errors, 2 sets of mazes, 4 vectors, 60 refused, 7 learners\n"

@@ -503,10 +503,6 @@ void Chain::NormaliseBatch(std::int64_t number, const Pass& pass, std::int64_t s
   }
 }
 
-bool Chain::has_averages() const {
-  return std::any_of(layers_.begin(), layers_.end(), [](const ChainLayer& layer) { return layer.momentum > 0; });
-}
-
 void Chain::MoveAverages(const Samples& samples, float* parameters) const {
   for (std::int64_t number = 0; number < num_convolutions_; ++number) {
     const ChainLayer& layer = layers_[number];

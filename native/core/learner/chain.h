@@ -144,8 +144,6 @@ class Chain {
   void CopyResults(const Samples& samples, float* results) const;
   void SetDeltas(const float* deltas, Samples* samples) const;
 
-  bool has_averages() const;
-
   // Moves the moving averages of batch normalisation towards the statistics of samples that can be learned from.
   void MoveAverages(const Samples& samples, float* parameters) const;
 

@@ -84,7 +84,7 @@ void ComputeHeadGradients(const Heads& heads, float* gradient) {
 Learner::Learner(const std::vector<LayerShape>& layers, float white, bool is_dueling,
                  const OptimizerSettings& optimizer, const Products& products, bool has_bfloat16, int num_threads)
     : chain_(layers, white, products),
-      threads_(std::max(num_threads - 1, 0), std::chrono::microseconds(50)),
+      threads_(num_threads - 1),
       is_dueling_(is_dueling),
       has_bfloat16_(has_bfloat16),
       rooms_{Floats(is_dueling ? Heads(chain_).end : chain_.num_parameters())},
@@ -108,6 +108,11 @@ std::int64_t Learner::RoomToWrite(std::int64_t array) {
   return room;
 }
 
+void Learner::Changed(std::int64_t array) {
+  weights_[array] += kFirstSlot;
+  if (array == kOnline) forward_ = {};  // its weights have moved, and an update may have replaced its samples
+}
+
 void Learner::Separate(std::int64_t array) {
   const std::int64_t room = RoomToWrite(array);
   if (room != room_of_[array]) rooms_[room] = rooms_[room_of_[array]];
@@ -125,7 +130,6 @@ void Learner::Copy(std::int64_t array, std::int64_t layer, Part part, bool is_im
   if (is_import && array < kFirstSlot) {
     Separate(array);
     Changed(array);
-    if (array == kOnline) forward_ = {};
   }
   Floats& all = ArrayOf(array);
   const std::int64_t head = layer - static_cast<std::int64_t>(chain_.layers().size());
@@ -155,15 +159,17 @@ void Learner::Ask(Array array, const States& states, bool is_rounded, float* res
 }
 
 void Learner::Forward(const States& states, float* results) {
-  if (chain_.has_averages()) Separate(kOnline);
   forward_ = PassOf(kOnline, states, true, true, &learned_);
   chain_.Forward({forward_}, &threads_);
-  if (chain_.has_averages()) chain_.MoveAverages(*forward_.samples, ArrayOf(kOnline).data());
   chain_.CopyResults(*forward_.samples, results);
 }
 
+std::int64_t Learner::num_forward() const {
+  if (forward_.samples == nullptr) throw std::logic_error("There are no results of a forward pass to learn from.");
+  return forward_.states.count;
+}
+
 double Learner::Step(const float* deltas, double learning_rate) {
-  if (forward_.samples == nullptr) throw std::logic_error("There are no results of Forward to learn from.");
   chain_.SetDeltas(deltas, forward_.samples);
   return StepFrom(forward_, learning_rate);
 }
@@ -176,8 +182,8 @@ double Learner::StepFrom(const Pass& pass, double learning_rate) {
       optimizer_.Step(gradient_.data(), learning_rate, &threads_, Weights(kOnline), rooms_[room].data());
   room_of_[kOnline] = room;
   if (is_dueling_) ComputeLastLayer(Heads(chain_), rooms_[room].data());
+  chain_.MoveAverages(*pass.samples, rooms_[room].data());
   Changed(kOnline);
-  forward_ = {};  // its weights have moved, and an update may have replaced its samples
   return norm;
 }
 

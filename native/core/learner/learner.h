@@ -44,11 +44,6 @@ class Learner {
     Changed(array);
   }
 
-  // See WorkerThreads. Without a thread that could rest, nobody works in its place.
-  void KeepPlace() { threads_.KeepPlace(); }
-  void TakePlace() { threads_.TakePlace(); }
-  void GiveBackPlace() { threads_.GiveBackPlace(); }
-
   std::int64_t steps() const { return optimizer_.steps; }
   void set_steps(std::int64_t steps) { optimizer_.steps = steps; }
 
@@ -59,7 +54,8 @@ class Learner {
   // The same with those that learn and the statistics of this batch, to learn from them with `Step`.
   void Forward(const States& states, float* results);
 
-  std::int64_t num_forward() const { return forward_.samples == nullptr ? 0 : forward_.states.count; }
+  // How many states `Step` can learn from; throws std::logic_error if there are none.
+  std::int64_t num_forward() const;
 
   // Learns from the gradient of a loss by the results of `Forward`, (count, results), once. Returns the gradient's norm
   // before it was bounded.
@@ -84,7 +80,7 @@ class Learner {
     return array < kFirstSlot ? rooms_[room_of_.at(array)] : optimizer_.slots.at(array - kFirstSlot);
   }
   const float* Weights(Array array) const { return rooms_[room_of_.at(array)].data(); }
-  void Changed(std::int64_t array) { weights_[array] += kFirstSlot; }
+  void Changed(std::int64_t array);
 
   // Returns the room of an array's weights or, if copies share it, an empty one, in which others may be written.
   std::int64_t RoomToWrite(std::int64_t array);

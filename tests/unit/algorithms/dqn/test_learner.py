@@ -53,8 +53,6 @@ class StillNetwork:
     def update_acting(self):
         pass
 
-    prepare_update = help_update = update_acting
-
     def update(self, sample):
         self.updates += 1
         self.samples.append(sample)

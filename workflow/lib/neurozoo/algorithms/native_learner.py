@@ -89,18 +89,6 @@ class NativeLearner:
         place = {"array": array, "layer": layer, "part": PARTS.index(part)}
         self._core.set_weights(learner=self._learner, **place, values=values)
 
-    def keep_place(self) -> None:
-        """Lets one of the threads rest for a later caller of `take_place`, if there are several."""
-        self._core.keep_place(learner=self._learner)
-
-    def take_place(self) -> None:
-        """Works in that place until another thread gives it back."""
-        self._core.take_place(learner=self._learner)
-
-    def give_back_place(self) -> None:
-        """Ends the work of the caller of `take_place`."""
-        self._core.give_back_place(learner=self._learner)
-
     def copy_online(self, array: int) -> None:
         """Sets a copy of the weights to those that learn."""
         self._core.copy_weights(learner=self._learner, array=array)

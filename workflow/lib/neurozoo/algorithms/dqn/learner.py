@@ -211,7 +211,6 @@ class DeepQLearner(Learner):
                     return
             draws = generator(self._task.entropy, Purpose.MINIBATCH, self._updates)
             sample = self._replay.sample(s.batch_size, draws, beta=s.importance(self.steps))
-            self._network.prepare_update()
             self._learning = (self._thread.submit(self._network.update, sample), sample, phase)
             self._updates += 1
             if not s.plays_on:
@@ -226,7 +225,6 @@ class DeepQLearner(Learner):
         if self._learning is None:
             return
         (future, sample, phase), self._learning = self._learning, None
-        self._network.help_update()
         errors = future.result()
         self._check_finite(errors)
         self._replay.update(sample.rows, errors)

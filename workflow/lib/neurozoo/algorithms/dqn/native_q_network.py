@@ -94,25 +94,14 @@ class NativeQNetwork:
     def update(self, sample: "Sample") -> np.ndarray:
         """Learns from a minibatch once, and returns its errors, value minus target: float32, shape (batch,)."""
         s, (height, width, history) = self._settings, self._layout.observation_shape
-        try:
-            return self._learner.learn_transitions(
-                screens=checked(sample.screens, (s.batch_size, history + s.n_steps, height, width), np.uint8),
-                steps=s.n_steps,
-                actions=sample.actions,
-                returns=sample.returns,
-                discounts=sample.discounts,
-                weights=sample.weights,
-            )
-        finally:
-            self._learner.give_back_place()
-
-    def prepare_update(self) -> None:
-        """Lets another thread call `update`, which has one thread less until this one helps it."""
-        self._learner.keep_place()
-
-    def help_update(self) -> None:
-        """Computes along until the update is over."""
-        self._learner.take_place()
+        return self._learner.learn_transitions(
+            screens=checked(sample.screens, (s.batch_size, history + s.n_steps, height, width), np.uint8),
+            steps=s.n_steps,
+            actions=sample.actions,
+            returns=sample.returns,
+            discounts=sample.discounts,
+            weights=sample.weights,
+        )
 
     def update_target(self) -> None:
         """Copies the online network to the target network."""

@@ -77,12 +77,6 @@ class QNetwork:
         )
         return np.asarray(self._trainer.errors)
 
-    def prepare_update(self) -> None:
-        """Does nothing: TensorFlow's threads are its own; see `NativeQNetwork`."""
-
-    def help_update(self) -> None:
-        """Does nothing, either."""
-
     def update_target(self) -> None:
         """Copies the online network to the target network."""
         self._set_target()
