@@ -197,6 +197,22 @@ def test_parameters_come_in_the_stated_order_without_gap(model, names):
     np.testing.assert_array_equal(np.concatenate([array.ravel() for array in arrays.values()]), theta)
 
 
+@pytest.mark.parametrize("model", ["small", "recurrent_large", "small_normalised", "modular_rgb_evolved_movement"])
+def test_every_parameter_belongs_to_one_unit(model):
+    shape = OBJECTS if get_network(model).is_modular else (84, 84, 4)
+    layout = get_network(model).layout(18, shape)
+    assert np.array_equal(np.sort(np.concatenate(layout.neurons)), np.arange(layout.parameter_count))
+
+
+def test_a_unit_has_its_incoming_weights_and_its_bias():
+    layout = get_network("small").layout(18)
+    parts = layout.split(np.arange(layout.parameter_count, dtype=np.float32))
+    last = layout.neurons[-1]
+    assert last.tolist() == [*parts["out/w"][:, -1], parts["out/b"][-1]]
+    assert len(get_network("modular").layout(18, OBJECTS).neurons) == 4 + 5
+    assert len(get_network("modular_evolved").layout(18, OBJECTS).neurons) == 4 + 5 + 1
+
+
 def test_gates_round_halves_to_even_and_stop_at_the_width_of_the_map():
     recurrent = get_network("recurrent_large_evolved").layout(4, (64, 64, 4)).layers[1]
     gates = np.array([0, 0.5, 1.5, 2.5, -3.5, 3.4, 15.4, 15.6, 99], np.float32) / 16

@@ -6,8 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from neurozoo.algorithms.neuroevolution.genetic import GeneticAlgorithm
-from neurozoo.algorithms.neuroevolution.genetic_search import child_of, crossed
+from neurozoo.algorithms.neuroevolution.genetic_search import child_of, crossed, crossed_by_neuron
 from neurozoo.algorithms.neuroevolution.settings import GaSettings
+from neurozoo.algorithms.neuroevolution.tournaments import TournamentAlgorithm
 from neurozoo.algorithms.neuroevolution.warm_start import read_population
 from neurozoo.algorithms.settings import fitting_settings
 from neurozoo.environments.protocols import get_protocol
@@ -20,17 +21,29 @@ from searches import check_resuming, generation, tell
 PARAMETERS = 5
 CROSSING = {"crossover": "one_point", "copied_parents": 1, "weight_limit": 1.0, "selection_threshold": 2}
 
+TOURNAMENTS = {
+    "selection": "tournaments", "crossover": "neurons", "copied_parents": 0, "population_size": 7,
+    "selection_threshold": 5, "validation_threshold": 2,
+}  # fmt: skip
 
-def algorithm(**changes):
+
+def algorithm(kind=GeneticAlgorithm, **changes):
     settings = {
         "population_size": 4, "validation_threshold": 2, "num_validation_episodes": 1, "num_test_episodes": 1,
         "mutation_power": 0.05, "episode_cutoff_mode": 100, "frames": 10_000,
     }  # fmt: skip
-    layout = SimpleNamespace(parameter_count=PARAMETERS, initialise=lambda noise: noise * np.float32(0.5))
+    neurons = [np.array([0, 1]), np.array([2, 3, 4])]
+    layout = SimpleNamespace(
+        parameter_count=PARAMETERS, initialise=lambda noise: noise * np.float32(0.5), neurons=neurons
+    )
     noise = np.linspace(-4, 4, 60, dtype=np.float32)
     settings = GaSettings(**settings | CROSSING | changes)
     protocol = get_protocol("uber2018")
-    return GeneticAlgorithm(settings, entropy=(0, 1), layout=layout, noise=noise, protocol=protocol)
+    return kind(settings, entropy=(0, 1), layout=layout, noise=noise, protocol=protocol)
+
+
+def tournaments(**changes):
+    return algorithm(TournamentAlgorithm, **TOURNAMENTS | changes)
 
 
 def by_weights(episode):
@@ -60,10 +73,35 @@ def test_a_child_has_the_start_of_one_parent_and_the_end_of_the_other():
 
 
 def test_one_weight_mutates_and_none_goes_beyond_the_limit():
-    parents = [Genome(Weights.of(np.full(3, value, np.float32))) for value in (0.25, 0.95)]
-    settings = GaSettings(**CROSSING)
-    child, place = child_of(parents, settings, power=0.5, random=Drawn(1, 0, 0, 2))
-    assert (child.initial.theta.tolist(), place) == ([np.float32(0.95), 0.25, 1.0], 1)
+    first, second = (Genome(Weights.of(np.full(3, value, np.float32))) for value in (0.95, 0.25))
+    child = child_of(first, second, GaSettings(**CROSSING), neurons=(), power=0.5, random=Drawn(0, 2))
+    assert child.initial.theta.tolist() == [np.float32(0.95), 0.25, 1.0]
+
+
+def test_a_neuron_has_the_weights_of_one_parent_and_one_in_twenty_those_of_both():
+    first, second = np.zeros(6, np.float32), np.ones(6, np.float32)
+    neurons = [np.array([0, 2, 4]), np.array([1, 3, 5])]
+    random = np.random.default_rng(1)
+    children = np.array([crossed_by_neuron(first, second, neurons=neurons, random=random) for _ in range(20_000)])
+    kinds = children.reshape(-1, 3, 2).swapaxes(1, 2).reshape(-1, 3).astype(int)
+    values, counts = np.unique(kinds @ [1, 2, 4], return_counts=True)
+    shares = dict(zip(values.tolist(), (counts / len(kinds)).tolist(), strict=True))
+    assert {*shares} == {0b000, 0b111, 0b110, 0b001, 0b100, 0b011}  # whole, or cut once
+    # A third of the cuts leaves the neuron whole.
+    assert shares[0b000] + shares[0b111] == pytest.approx(1 - 0.05 * 2 / 3, abs=0.003)
+    assert shares[0b000] == pytest.approx(shares[0b111], abs=0.01)
+    assert abs(np.corrcoef(children[:, 0], children[:, 1])[0, 1]) < 0.03  # neurons choose alone
+
+
+def test_with_neurons_few_weights_mutate_and_evenly_up_to_the_power():
+    parents = [Genome(Weights.of(np.zeros(20_000, np.float32)))] * 2
+    settings = GaSettings(**CROSSING | {"crossover": "neurons"})
+    random = np.random.default_rng(2)
+    theta = child_of(*parents, settings, neurons=[np.arange(20_000)], power=0.4, random=random).initial.theta
+    changed = theta[theta != 0]
+    assert 5 <= len(changed) <= 45  # 0.1 % of 20,000 are 20
+    assert 0.1 < np.abs(changed).max() <= 0.4
+    assert changed.min() < 0 < changed.max()
 
 
 def test_the_best_play_again_and_children_come_from_parents():
@@ -82,8 +120,33 @@ def test_the_best_play_again_and_children_come_from_parents():
     assert {genome.initial.theta[0] for genome in second} <= starts
 
 
-def test_a_run_continues_exactly_and_ends_at_its_target():
-    check_resuming(algorithm, by_weights)
+def test_the_worst_of_three_makes_way_for_a_child_of_the_others():
+    ga = tournaments()
+    episodes = ga.ask().episodes
+    first = [episode.genome for episode in episodes]
+    starts = [(episode.noops, episode.seed) for episode in episodes]
+    assert starts[0] == starts[1] == starts[2] != starts[3] == starts[4] == starts[5]
+    tell(ga, "population", [5, 1, 9, 2, 2, 2, 0])  # of equals, the last is the worst; the seventh is left over
+    tell(ga, "validation", [3, 4])
+    report = tell(ga, "test", [4])
+    assert report["NumSelectedIndividuals"] == 5
+    second = [episode.genome for episode in ga.ask().episodes]
+    for place in (2, 0, 3, 4, 6):
+        second.remove(first[place])  # they play again
+
+    def is_child(genome, *places):
+        parents = [first[place].initial.theta for place in places]
+        return np.isin(genome.initial.theta, parents).all()
+
+    assert sorted((is_child(child, 2, 0), is_child(child, 3, 4)) for child in second) == [(False, True), (True, False)]
+
+
+@pytest.mark.parametrize("make", [algorithm, tournaments])
+def test_a_run_continues_exactly(make):
+    check_resuming(make, by_weights)
+
+
+def test_a_run_ends_at_its_target():
     ga = algorithm(target_score=-200.0)
     assert not ga.is_done
     generation(ga, by_weights)
@@ -96,6 +159,9 @@ def test_a_run_continues_exactly_and_ends_at_its_target():
         ({"copied_parents": 3}, "copied_parents is for crossover, but crossover is none. Leave copied_parents out"),
         ({"crossover": "one_point", "selection_threshold": 1}, "needs two parents"),
         ({"crossover": "one_point", "selection": "asynchronous"}, "Leave out selection"),
+        ({"selection": "tournaments"}, "makes children of two parents. Choose a crossover"),
+        ({**TOURNAMENTS, "copied_parents": 1}, "Leave out copied_parents"),
+        ({**TOURNAMENTS, "population_size": 8}, "two of three of 8 as parents. Set selection_threshold to 6, not 5"),
         ({"crossover": "one_point", "load_population": "runs/1"}, "Leave out load_population"),
     ],
 )

@@ -145,6 +145,11 @@ class Layout:
         return self.layers[-1].stop
 
     @property
+    def neurons(self) -> list[np.ndarray]:
+        """The places in the parameter vector of the parameters of each unit of each layer."""
+        return [places for placed in self.layers for places in placed.neurons]
+
+    @property
     def needs_reference(self) -> bool:
         """Whether it needs more than its weights: a batch for virtual batch normalisation, or statistics."""
         return self.needs_statistics or any(layer.normalisation for layer in self.network.layers)

@@ -136,6 +136,16 @@ class PlacedLayer:
             places[part] = slice(start, start := start + math.prod(shape))
         return places
 
+    @cached_property
+    def neurons(self) -> tuple[np.ndarray, ...]:
+        """The places in the parameter vector of each unit's parameters, such as its incoming weights and its bias."""
+        parts = {part: np.arange(place.start, place.stop) for part, place in self.places.items()}
+        if self.layer.kind == "landscape":
+            return tuple(parts.values())
+        if self.layer.kind in MODULAR:  # each part is a layer
+            return tuple(row for part, places in parts.items() for row in places.reshape(self.shapes[part]).T)
+        return tuple(np.concatenate([places.reshape(-1, self.out_shape[2]) for places in parts.values()]).T)
+
     @property
     def stop(self) -> int:
         """Index after the last parameter."""

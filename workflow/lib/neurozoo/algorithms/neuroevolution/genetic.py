@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from typing_extensions import override
 
 from neurozoo.algorithms.neuroevolution.base import Batch
-from neurozoo.algorithms.neuroevolution.elites import Contest, Individual
+from neurozoo.algorithms.neuroevolution.elites import Birth, Contest, Individual
 from neurozoo.algorithms.neuroevolution.genetic_search import STAGE_FIELDS, GeneticSearch, with_elite
 from neurozoo.evaluation import EpisodeResult
+from neurozoo.genomes.genome import Genome
 from neurozoo.randomness import Purpose
 
 
@@ -25,11 +26,17 @@ class GeneticAlgorithm(GeneticSearch):
     Source: Such et al. 2017, arXiv:1712.06567, and the published code.
     """
 
+    same_episode = 1  # neighbours in the population that play the same episode
+
     @override
     def _start_generation(self) -> None:
         super()._start_generation()
+        self._offspring = self._new_population()
+
+    def _new_population(self) -> tuple[tuple[Genome, Birth | None], ...]:
+        """Returns genomes, and the birth of the parent of each."""
         size = self.settings.population_size
-        self._offspring = tuple(self._child(self._parents, self.iteration, place) for place in range(size))
+        return tuple(self._child(self._parents, self.iteration, place) for place in range(size))
 
     @override
     def ask(self) -> Batch:
@@ -39,7 +46,7 @@ class GeneticAlgorithm(GeneticSearch):
         if self._contest is None:
             phase, address = "population", (Purpose.POPULATION_EPISODE, self.iteration)
             genomes = enumerate(genome for genome, _ in self._offspring)
-            episodes = [self._episode(genome, *address, individual, 0) for individual, genome in genomes]
+            episodes = [self._episode(genome, *address, place // self.same_episode, 0) for place, genome in genomes]
         elif self._round:
             phase, episodes = self._round.phase, self._round_episodes(self._round)
         else:

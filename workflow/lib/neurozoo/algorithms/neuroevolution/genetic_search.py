@@ -17,6 +17,10 @@ from neurozoo.networks.chains import Layout
 from neurozoo.randomness import Purpose, generator
 from neurozoo.records.published_log import ELITE_GENOME, GA_FIELDS
 
+# Of `crossover: neurons`, as a replication reports them: github.com/SolusHub/RiverCrossingTask
+CUT_NEURONS = 0.05  # probability with which a neuron's weights come from both parents
+MUTATED_WEIGHTS = 0.001  # probability with which a weight mutates
+
 
 def crossed(first: np.ndarray, second: np.ndarray, *, is_reversed: bool, random: np.random.Generator) -> np.ndarray:
     """Cuts two parents, float32, (parameters,), at the same random place: start of the first, end of the second.
@@ -29,21 +33,48 @@ def crossed(first: np.ndarray, second: np.ndarray, *, is_reversed: bool, random:
     return child[::-1].copy() if is_reversed else child
 
 
+def crossed_by_neuron(
+    first: np.ndarray, second: np.ndarray, *, neurons: Sequence[np.ndarray], random: np.random.Generator
+) -> np.ndarray:
+    """Takes the weights of each neuron from one of two parents, float32, (parameters,), or in part from both.
+
+    `neurons` has the places of each neuron's weights in the vectors.
+    """
+    child = np.empty_like(first)
+    for places in neurons:
+        start, end = (first, second) if random.random() < 0.5 else (second, first)
+        cut = len(places)
+        if random.random() < CUT_NEURONS:
+            cut = int(random.integers(len(places))) + 1
+        child[places[:cut]], child[places[cut:]] = start[places[:cut]], end[places[cut:]]
+    return child
+
+
 def child_of(
-    parents: Sequence[Genome], settings: GaSettings, *, power: float, random: np.random.Generator
-) -> tuple[Genome, int]:
-    """Returns a child of two random parents, one of its weights mutated, and the place of the first parent.
+    first: Genome,
+    second: Genome,
+    settings: GaSettings,
+    *,
+    neurons: Sequence[np.ndarray],
+    power: float,
+    random: np.random.Generator,
+) -> Genome:
+    """Returns a child of two parents, with mutated weights.
 
     It is for networks of few weights: genomes are weights then, instead of mutations.
 
-    Source: github.com/WatchJolley/rivercrossing, the code of Jolley and Channon 2018, doi:10.1162/isal_a_00099.
+    Source: github.com/WatchJolley/rivercrossing, the code of Jolley and Channon 2018, doi:10.1162/isal_a_00099; for
+    `neurons` Robinson, Ellis and Channon 2007 (ECAL, pp. 345-354).
     """
-    places = random.integers(len(parents), size=2).tolist()
-    first, second = (_theta(parents[place]) for place in places)
-    theta = crossed(first, second, is_reversed=settings.crossover == "reversed_one_point", random=random)
-    mutated = int(random.integers(len(theta)))
-    theta[mutated] += np.float32(random.normal(0.0, power))
-    return limited(theta, settings), places[0]
+    thetas = _theta(first), _theta(second)
+    if settings.crossover == "neurons":
+        theta = crossed_by_neuron(*thetas, neurons=neurons, random=random)
+        mutated = np.flatnonzero(random.random(len(theta)) < MUTATED_WEIGHTS)
+        theta[mutated] += random.uniform(-power, power, len(mutated)).astype(np.float32)
+    else:
+        theta = crossed(*thetas, is_reversed=settings.crossover == "reversed_one_point", random=random)
+        theta[int(random.integers(len(theta)))] += np.float32(random.normal(0.0, power))
+    return limited(theta, settings)
 
 
 def limited(theta: np.ndarray, settings: GaSettings) -> Genome:
@@ -145,6 +176,7 @@ class GeneticSearch(Algorithm[GaSettings]):
         self._parents: Parents = self._founders
         self._elite: Elite | None = None
         self._stages = None if settings.stage_threshold is None else Stages(settings.stage_threshold)
+        self._neurons = self._layout.neurons if settings.crossover == "neurons" else ()
         self.fields = GA_FIELDS
         if settings.elite_rule == "carried":
             self.fields = tuple(name for name in GA_FIELDS if name not in VALIDATION_FIELDS)
@@ -190,8 +222,11 @@ class GeneticSearch(Algorithm[GaSettings]):
             return fresh(self._noise, self._layout, self.settings, index=int(random.integers(self._num_indices))), None
         if place < self.settings.copied_parents:
             return parents[place]
-        genome, first = child_of([genome for genome, _ in parents], self.settings, power=self._power, random=random)
-        return genome, parents[first][1]
+        first, second = (parents[place] for place in random.integers(len(parents), size=2).tolist())
+        return self._child_of(first[0], second[0], random), first[1]
+
+    def _child_of(self, first: Genome, second: Genome, random: np.random.Generator) -> Genome:
+        return child_of(first, second, self.settings, neurons=self._neurons, power=self._power, random=random)
 
     def _new_contest(self, ranked: Sequence[Individual]) -> Contest:
         return ELITE_RULES[self.settings.elite_rule](ranked, self._elite, self.settings)

@@ -64,6 +64,20 @@ _JOLLEY = GaSettings(
     protocol="river_split",
     observation="objects",
 )
+# Robinson, Ellis and Channon 2007, ECAL, pp. 345-354, for the same agents. Population, tournaments, children and stages
+# are those that github.com/SolusHub/RiverCrossingTask reports; elites, tests and the budget are ours.
+_ROBINSON = replace(
+    _JOLLEY,
+    population_size=250,
+    selection="tournaments",
+    selection_threshold=167,
+    validation_threshold=2,
+    mutation_power=0.4,
+    crossover="neurons",
+    copied_parents=0,
+    stage_threshold=0.8,
+    frames=200_000_000,
+)
 # Racing has not been shown to be better in games (docs/studies.md), so this preset does not use it.
 _OURS = replace(_PUBLISHED_GA, test_cutoff=_TEST_CUTOFF)
 
@@ -96,6 +110,7 @@ PRESETS: dict[str, dict[str, EvolutionSettings]] = {
         "uber2017": _GA_2017,
         "cshenton": _CSHENTON,
         "jolley2018": _JOLLEY,
+        "robinson2007": _ROBINSON,
         "neurozoo": _OURS,
         "demo": _DEMO_GA,
     },

@@ -83,6 +83,9 @@ class EvolutionSettings(RunSettings):
         return settings
 
 
+TOURNAMENT = 3  # individuals that meet in a tournament
+
+
 @dataclass(frozen=True, kw_only=True)
 class GaSettings(EvolutionSettings):
     """Settings of the genetic algorithm; the defaults are the published ones. Random search is T = 0.
@@ -125,11 +128,12 @@ class GaSettings(EvolutionSettings):
         gt=0,
         le=1,
     )
-    crossover: Literal["none", "one_point", "reversed_one_point"] = setting(
+    crossover: Literal["none", "one_point", "reversed_one_point", "neurons"] = setting(
         "none",
         "none (a child is a mutation of one parent), one_point (for networks of few weights: a child has the first "
-        "weights of one parent and the last ones of another, and one of its weights mutates) or reversed_one_point "
-        "(as published: its weights come back to front; docs/ga.md).",
+        "weights of one parent and the last ones of another, and one of its weights mutates), reversed_one_point (as "
+        "published in 2018: its weights come back to front) or neurons (as published in 2007: it takes whole neurons; "
+        "docs/ga.md).",
     )
     copied_parents: Whole = setting(
         0, "With crossover: the best parents that play again, unchanged, as offspring.", ge=0
@@ -138,10 +142,11 @@ class GaSettings(EvolutionSettings):
     target_score: Number | None = setting(
         None, "Score of the elite at which a run ends before its budget; empty to spend all of it."
     )
-    selection: Literal["generations", "asynchronous"] = setting(
+    selection: Literal["generations", "tournaments", "asynchronous"] = setting(
         "generations",
-        "generations (all episodes of one end before the next begins) or asynchronous (no worker ever waits, and a "
-        "run depends on the order in which episodes end; docs/ga.md).",
+        "generations (all episodes of one end before the next begins), tournaments (the same, but the population meets "
+        "in threes, and a child replaces the worst of each; with crossover) or asynchronous (no worker ever waits, and "
+        "a run depends on the order in which episodes end; docs/ga.md).",
     )
     episodes_in_flight: Whole | None = setting(
         None,
@@ -200,19 +205,25 @@ class GaSettings(EvolutionSettings):
                     )
             return
         self._check_at_most(self.selection_threshold, "selection_threshold", "copied_parents")
-        for name, wanted in (("load_population", None), ("first_generation", "random"), ("selection", "generations")):
-            if getattr(self, name) != wanted:
+        for name, is_fitting in (
+            ("load_population", self.load_population is None),
+            ("first_generation", self.first_generation == "random"),
+            ("selection", self.selection != "asynchronous"),
+        ):
+            if not is_fitting:
                 raise NeurozooError(f"Crossover starts from random weights and has generations. Leave out {name}.")
         if self.selection_threshold < 2:
             raise NeurozooError("Crossover needs two parents. Make selection_threshold at least 2.")
 
     def _check_selection(self) -> None:
-        if self.selection == "generations":
+        if self.selection == "tournaments":
+            self._check_tournaments()
+        if self.selection != "asynchronous":
             for name in ("episodes_in_flight", "repeat_arrivals"):
                 if getattr(self, name) is not None:
                     raise NeurozooError(
-                        f"{name} is for selection: asynchronous, but selection is generations. Leave {name} empty, or "
-                        "choose selection: asynchronous."
+                        f"{name} is for selection: asynchronous, but selection is {self.selection}. Leave {name} "
+                        "empty, or choose selection: asynchronous."
                     )
             return
         if self.selection_threshold == 0:
@@ -228,6 +239,18 @@ class GaSettings(EvolutionSettings):
                 raise NeurozooError(
                     f"{name} {meaning}, and selection: asynchronous has no generations. Leave out one of them."
                 )
+
+    def _check_tournaments(self) -> None:
+        if self.crossover == "none":
+            raise NeurozooError("selection: tournaments makes children of two parents. Choose a crossover.")
+        if self.copied_parents:
+            raise NeurozooError("With selection: tournaments, most play again anyway. Leave out copied_parents.")
+        survivors = self.population_size - self.population_size // TOURNAMENT
+        if self.selection_threshold != survivors:
+            raise NeurozooError(
+                f"selection: tournaments leaves two of three of {self.population_size:,} as parents. Set "
+                f"selection_threshold to {survivors:,}, not {self.selection_threshold:,}."
+            )
 
 
 def _is_modular(model: str) -> bool:
@@ -382,6 +405,6 @@ class GaNoveltySettings(GaSettings):
         super()._check_selection()
         if self.selection != "generations":
             raise NeurozooError(
-                "Novelty is measured within a generation, and selection: asynchronous has none. Leave out selection, "
-                "or choose the algorithm ga."
+                f"selection: {self.selection} chooses parents by score, and ga_ns by novelty. Leave out selection, or "
+                "choose the algorithm ga."
             )

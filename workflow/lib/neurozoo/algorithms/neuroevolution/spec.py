@@ -15,10 +15,14 @@ from neurozoo.algorithms.neuroevolution.settings import (
 from neurozoo.algorithms.session import RunContext, Session
 from neurozoo.algorithms.spec import FAMILY_TREE, AlgorithmSpec, session_of
 
+_SESSIONS = {  # by `selection`
+    "asynchronous": "asynchronous_session.AsynchronousSession",
+    "tournaments": "tournaments.TournamentSession",
+}
+
 
 def _open_session(context: RunContext) -> Session:
-    is_asynchronous = getattr(context.settings, "selection", "") == "asynchronous"
-    kind = "asynchronous_session.AsynchronousSession" if is_asynchronous else "session.EvolutionSession"
+    kind = _SESSIONS.get(getattr(context.settings, "selection", ""), "session.EvolutionSession")
     return session_of(f"neuroevolution.{kind}")(context)
 
 
