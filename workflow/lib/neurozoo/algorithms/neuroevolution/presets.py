@@ -76,7 +76,7 @@ _ROBINSON = replace(
     crossover="neurons",
     copied_parents=0,
     stage_threshold=0.8,
-    frames=200_000_000,
+    frames=50_000_000,
 )
 # Racing has not been shown to be better in games (docs/studies.md), so this preset does not use it.
 _OURS = replace(_PUBLISHED_GA, test_cutoff=_TEST_CUTOFF)
