@@ -17,6 +17,7 @@ from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.book import claim_runs, record_files, update
 from neurozoo.book.claim_runs import ClaimRun, own_score
 from neurozoo.book.claims import Earlier, read_claims, read_configuration
+from neurozoo.book.core_hours import core_hours_table, tested_run
 from neurozoo.book.elites import elite_table, elites_of_records
 from neurozoo.book.pages import outdated_pages, render, write_pages
 from neurozoo.book.record import RecordedRun, read_record
@@ -589,6 +590,34 @@ def test_runs_that_were_played_differently_are_not_counted_as_one_agent(project)
 
 def elites(game, reported, tested, **more):
     return pd.DataFrame({"game": game.lower(), "source": game, "reported": reported, "tested": tested, **more})
+
+
+def test_core_hours_bought_the_last_test_until_then(project):
+    root = project()
+    take(root, {1: [1.0, 2.0, 3.0, 4.0, 5.0], 2: [10.0, 20.0, 30.0, 40.0]})  # a test every quarter of a core hour
+    shutil.copytree(root / "docs/results/tiny", root / "docs/results/again")
+    table = core_hours_table({name: record_of(root) for name in ("tiny", "again")}, root)
+    assert table.rows == [("Pong", "GA, small", "22", "–", "–", "22.5", "1.12", "1k", "2", "[tiny](tiny.md)")]
+
+
+def test_nobody_is_said_to_have_a_score_after_hours_that_a_run_did_not_have(project):
+    root = project({"shows": ["scores", "core_hours"]})
+    take(root, {1: [1.0, 2.0, 3.0, 4.0, 5.0], 2: [10.0]})
+    assert core_hours_table({"tiny": record_of(root)}, root).rows[0][2:6] == ("–", "–", "–", "7.5")
+    assert "| game | agent | at the end | core hours | frames | runs | more |" in page(root)
+
+
+def test_core_hours_count_from_the_first_test_and_are_unknown_after_a_cluster():
+    reports = [
+        {"test_score": "", "ProcessorTimeTotal": "3600", "frames": "10"},
+        {"test_score": "5.5", "ProcessorTimeTotal": "7200", "frames": "20"},
+        {"test_score": "", "ProcessorTimeTotal": "10800", "frames": "30"},
+    ]
+    run = tested_run(reports)
+    assert (run.tests, run.hours, run.frames) == ([(2.0, 5.5)], 3.0, 30)
+    assert [run.score_after(hours) for hours in (1, 2, 3, 10)] == [None, 5.5, 5.5, None]
+    assert tested_run([*reports, {"test_score": "6", "ProcessorTimeTotal": "", "frames": "40"}]) is None
+    assert tested_run(reports[:1]) is None
 
 
 def test_games_without_a_zero_have_no_share_whatever_came_out():

@@ -19,7 +19,7 @@ Text = Annotated[str, Field(min_length=1)]
 # What a claim shows: `result_tables` has a reader for each.
 Kind = Literal[
     "scores", "scores_at_equal_frames", "scores_at_equal_hours", "comparison", "archives", "imports", "elites", "speed",
-    "cost",
+    "cost", "core_hours",
 ]  # fmt: skip
 # Tables of results that were made before there were records.
 EarlierKind = Literal["scores", "archives", "evaluation", "elites"]

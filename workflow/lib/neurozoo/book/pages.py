@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from neurozoo.algorithms.agent_names import agent_name, called
 from neurozoo.book.caveats import Caveat, caveats_of, is_finished, planned_budgets
 from neurozoo.book.claims import FOLDER, Claim, Earlier, read_claims, read_configuration
+from neurozoo.book.core_hours import core_hours_table
 from neurozoo.book.elites import elite_table, elites_of_records
 from neurozoo.book.formatting import NOTHING, ResultTable, machine_text, score_text, shortened, variants_of
 from neurozoo.book.record import FIGURE, HOURS_FIGURE, STATES, Record, RecordedRun, read_record
@@ -106,6 +107,8 @@ def _entry(name: str, claim: Claim, records: Mapping[str, Record], project: Path
             tables.append(speed_table(project))
         elif kind == "cost":
             tables.append(cost_table())
+        elif kind == "core_hours":
+            tables.append(core_hours_table(records, project))
     earlier = [(each, earlier_table(each, claim, project)) for each in claim.earlier]
     results = config["pathvars"]["results"] if config is not None else ""
     return Entry(name, claim, record, caveats, budgets, labels, results, tables, earlier)
