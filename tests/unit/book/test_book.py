@@ -607,7 +607,7 @@ def test_nobody_is_said_to_have_a_score_after_hours_that_a_run_did_not_have(proj
     assert "| game | agent | at the end | core hours | frames | runs | more |" in page(root)
 
 
-def test_core_hours_count_from_the_first_test_and_are_unknown_after_a_cluster():
+def test_core_hours_count_from_the_start_and_are_unknown_after_a_cluster():
     reports = [
         {"test_score": "", "ProcessorTimeTotal": "3600", "frames": "10"},
         {"test_score": "5.5", "ProcessorTimeTotal": "7200", "frames": "20"},

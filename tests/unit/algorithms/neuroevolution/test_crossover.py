@@ -15,7 +15,10 @@ from neurozoo.environments.protocols import get_protocol
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult
 from neurozoo.genomes.genome import Genome, Weights
+from neurozoo.records.lineage import COLUMNS
 from neurozoo.records.published_log import ELITE_GENOME
+from neurozoo.records.run_log import read_log
+from neurozoo.training import make_context, train
 from searches import check_resuming, generation, tell
 
 PARAMETERS = 5
@@ -87,8 +90,7 @@ def test_a_neuron_has_the_weights_of_one_parent_and_one_in_twenty_those_of_both(
     values, counts = np.unique(kinds @ [1, 2, 4], return_counts=True)
     shares = dict(zip(values.tolist(), (counts / len(kinds)).tolist(), strict=True))
     assert {*shares} == {0b000, 0b111, 0b110, 0b001, 0b100, 0b011}  # whole, or cut once
-    # A third of the cuts leaves the neuron whole.
-    assert shares[0b000] + shares[0b111] == pytest.approx(1 - 0.05 * 2 / 3, abs=0.003)
+    assert shares[0b000] + shares[0b111] == pytest.approx(0.95, abs=0.003)
     assert shares[0b000] == pytest.approx(shares[0b111], abs=0.01)
     assert abs(np.corrcoef(children[:, 0], children[:, 1])[0, 1]) < 0.03  # neurons choose alone
 
@@ -135,15 +137,55 @@ def test_the_worst_of_three_makes_way_for_a_child_of_the_others():
         second.remove(first[place])  # they play again
 
     def is_child(genome, *places):
-        parents = [first[place].initial.theta for place in places]
-        return np.isin(genome.initial.theta, parents).all()
+        return np.any([genome.initial.theta == first[place].initial.theta for place in places], axis=0).all()
 
     assert sorted((is_child(child, 2, 0), is_child(child, 3, 4)) for child in second) == [(False, True), (True, False)]
+
+
+def test_who_is_left_over_stays_and_others_meet_in_the_next_generation():
+    ga = tournaments(population_size=8, selection_threshold=6, mutation_power=1e-9)
+    first = [episode.genome for episode in ga.ask().episodes]
+    tell(ga, "population", [5, 9, 1, 2, 2, 1, 0, 0])
+    tell(ga, "validation", [3, 4])
+    tell(ga, "test", [4])
+    second = [episode.genome for episode in ga.ask().episodes]
+    assert {first[6], first[7]} < {*second}
+    assert not {first[2], first[5]} & {*second}
+    assert [genome for genome in second if genome in first] != [first[place] for place in (1, 0, 3, 4, 6, 7)]
 
 
 @pytest.mark.parametrize("make", [algorithm, tournaments])
 def test_a_run_continues_exactly(make):
     check_resuming(make, by_weights)
+
+
+@pytest.fixture
+def trained(small_noise_table, tmp_path):
+    def run(algo):
+        settings = TOURNAMENTS | {
+            "num_validation_episodes": 1, "num_test_episodes": 2, "test_cutoff": 20, "mutation_power": 0.4,
+            "episode_cutoff_mode": 20, "frames": 300,
+        }  # fmt: skip
+        game = {"algo": algo, "game": "gym.CartPole-v1", "model": "simple", "run": 1}
+        files = {"core": tmp_path / "none.so", "noise": small_noise_table, "run_dir": tmp_path / "run"}
+        train(make_context(**game, **files, settings=settings), terminal="lines")
+        return read_log(tmp_path / "run" / "log.jsonl")
+
+    return run
+
+
+def test_a_run_with_tournaments_keeps_two_of_three(trained):
+    reports = [report["Lineage"] for report in trained("ga")]
+    assert len(reports) >= 2
+    for lineage in reports:
+        parents = [row[:2] for row in lineage if row[COLUMNS.index("is_parent")]]
+        assert len(parents) == 5
+        assert {place // 3 for _, place in parents} == {0, 1, 2}  # of both tournaments, and who was left over
+
+
+def test_tournaments_are_refused_where_nothing_is_selected(trained):
+    with pytest.raises(NeurozooError, match="selection: tournaments is for ga, not for rs. Leave out selection"):
+        trained("rs")
 
 
 def test_a_run_ends_at_its_target():
@@ -159,9 +201,13 @@ def test_a_run_ends_at_its_target():
         ({"copied_parents": 3}, "copied_parents is for crossover, but crossover is none. Leave copied_parents out"),
         ({"crossover": "one_point", "selection_threshold": 1}, "needs two parents"),
         ({"crossover": "one_point", "selection": "asynchronous"}, "Leave out selection"),
-        ({"selection": "tournaments"}, "makes children of two parents. Choose a crossover"),
-        ({**TOURNAMENTS, "copied_parents": 1}, "Leave out copied_parents"),
-        ({**TOURNAMENTS, "population_size": 8}, "two of three of 8 as parents. Set selection_threshold to 6, not 5"),
+        ({"selection": "tournaments"}, "but crossover is none. Choose a crossover"),
+        ({**TOURNAMENTS, "copied_parents": 1}, "copied_parents is 1, but .* Set copied_parents to 0"),
+        ({**TOURNAMENTS, "population_size": 8}, "threshold is 5, but tournaments of 8 .* 6 parents. Set it to 6"),
+        (
+            {**TOURNAMENTS, "population_size": 2, "selection_threshold": 2},
+            "population_size is 2, but 3 individuals meet",
+        ),
         ({"crossover": "one_point", "load_population": "runs/1"}, "Leave out load_population"),
     ],
 )

@@ -82,7 +82,7 @@ def core_hours_table(records: Mapping[str, Record], project: Path) -> ResultTabl
         "Mean test scores after core hours of training and tests",
         head,
         sorted(rows, key=lambda row: row[0]),  # stable
-        [f"{len(rows)} agents in {len({row[0] for row in rows})} games"],
+        [f"{len(rows)} rows, of {len({row[0] for row in rows})} games"],
     )
 
 

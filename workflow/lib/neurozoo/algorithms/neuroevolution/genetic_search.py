@@ -18,7 +18,7 @@ from neurozoo.randomness import Purpose, generator
 from neurozoo.records.published_log import ELITE_GENOME, GA_FIELDS
 
 # Of `crossover: neurons`, as a replication reports them: github.com/SolusHub/RiverCrossingTask
-CUT_NEURONS = 0.05  # probability with which a neuron's weights come from both parents
+CUT_NEURONS = 0.05  # probability with which a neuron of several weights has some of both parents
 MUTATED_WEIGHTS = 0.001  # probability with which a weight mutates
 
 
@@ -44,8 +44,8 @@ def crossed_by_neuron(
     for places in neurons:
         start, end = (first, second) if random.random() < 0.5 else (second, first)
         cut = len(places)
-        if random.random() < CUT_NEURONS:
-            cut = int(random.integers(len(places))) + 1
+        if random.random() < CUT_NEURONS and cut > 1:
+            cut = int(random.integers(1, cut))
         child[places[:cut]], child[places[cut:]] = start[places[:cut]], end[places[cut:]]
     return child
 

@@ -64,8 +64,8 @@ _JOLLEY = GaSettings(
     protocol="river_split",
     observation="objects",
 )
-# Robinson, Ellis and Channon 2007, ECAL, pp. 345-354, for the same agents. Population, tournaments, children and stages
-# are those that github.com/SolusHub/RiverCrossingTask reports; elites, tests and the budget are ours.
+# Robinson, Ellis and Channon 2007, ECAL, pp. 345-354, for the same agents. Sizes and probabilities are those that
+# github.com/SolusHub/RiverCrossingTask reports; docs/river_crossing.md lists what is ours.
 _ROBINSON = replace(
     _JOLLEY,
     population_size=250,

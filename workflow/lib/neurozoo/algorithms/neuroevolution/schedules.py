@@ -40,8 +40,8 @@ MutationPower = Annotated[
     Annotated[Above0, Tag("<number>")] | Annotated[ScheduleSetting, WrapValidator(as_given), Tag("<object>")],
     either("number", "object"),
     Field(
-        description="Standard deviation of a mutation: a number, or a schedule such as "
-        "{type: linear, initial: 0.005, final: 0.001, length: 1_000_000_000, field: frames}."
+        description="Standard deviation of a mutation (of crossover: neurons, the largest one): a number, or a "
+        "schedule such as {type: linear, initial: 0.005, final: 0.001, length: 1_000_000_000, field: frames}."
     ),
 ]
 

@@ -144,9 +144,9 @@ class GaSettings(EvolutionSettings):
     )
     selection: Literal["generations", "tournaments", "asynchronous"] = setting(
         "generations",
-        "generations (all episodes of one end before the next begins), tournaments (the same, but the population meets "
-        "in threes, and a child replaces the worst of each; with crossover) or asynchronous (no worker ever waits, and "
-        "a run depends on the order in which episodes end; docs/ga.md).",
+        "generations (all episodes of one end before the next begins), tournaments (generations in which groups of "
+        "three meet, and a child replaces the worst of each; with crossover) or asynchronous (no worker ever waits, "
+        "and a run depends on the order in which episodes end; docs/ga.md).",
     )
     episodes_in_flight: Whole | None = setting(
         None,
@@ -242,14 +242,24 @@ class GaSettings(EvolutionSettings):
 
     def _check_tournaments(self) -> None:
         if self.crossover == "none":
-            raise NeurozooError("selection: tournaments makes children of two parents. Choose a crossover.")
-        if self.copied_parents:
-            raise NeurozooError("With selection: tournaments, most play again anyway. Leave out copied_parents.")
-        survivors = self.population_size - self.population_size // TOURNAMENT
-        if self.selection_threshold != survivors:
             raise NeurozooError(
-                f"selection: tournaments leaves two of three of {self.population_size:,} as parents. Set "
-                f"selection_threshold to {survivors:,}, not {self.selection_threshold:,}."
+                "selection: tournaments makes children of two parents, but crossover is none. Choose a crossover."
+            )
+        if self.copied_parents:
+            raise NeurozooError(
+                f"copied_parents is {self.copied_parents:,}, but after tournaments all parents play again. Set "
+                "copied_parents to 0."
+            )
+        if self.population_size < TOURNAMENT:
+            raise NeurozooError(
+                f"population_size is {self.population_size}, but {TOURNAMENT} individuals meet in a tournament. Make "
+                "it larger."
+            )
+        parents = self.population_size - self.population_size // TOURNAMENT
+        if self.selection_threshold != parents:
+            raise NeurozooError(
+                f"selection_threshold is {self.selection_threshold:,}, but tournaments of {self.population_size:,} "
+                f"individuals leave {parents:,} parents. Set it to {parents}."
             )
 
 

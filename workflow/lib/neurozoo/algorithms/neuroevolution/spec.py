@@ -14,6 +14,7 @@ from neurozoo.algorithms.neuroevolution.settings import (
 )
 from neurozoo.algorithms.session import RunContext, Session
 from neurozoo.algorithms.spec import FAMILY_TREE, AlgorithmSpec, session_of
+from neurozoo.errors import NeurozooError
 
 _SESSIONS = {  # by `selection`
     "asynchronous": "asynchronous_session.AsynchronousSession",
@@ -22,7 +23,10 @@ _SESSIONS = {  # by `selection`
 
 
 def _open_session(context: RunContext) -> Session:
-    kind = _SESSIONS.get(getattr(context.settings, "selection", ""), "session.EvolutionSession")
+    selection = getattr(context.settings, "selection", "")
+    kind = _SESSIONS.get(selection, "session.EvolutionSession")
+    if selection in _SESSIONS and context.algo != "ga":
+        raise NeurozooError(f"selection: {selection} is for ga, not for {context.algo}. Leave out selection.")
     return session_of(f"neuroevolution.{kind}")(context)
 
 

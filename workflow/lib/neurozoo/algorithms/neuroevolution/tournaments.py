@@ -16,14 +16,15 @@ class TournamentAlgorithm(GeneticAlgorithm):
     """Selection in tournaments, in which most of the population survives.
 
     In a generation, the population meets in threes, in random order. The members of a tournament play the same episode,
-    and the worst (of equals, the last) makes way for a child of the other two. Who is left over plays, too, and stays.
-    The elite is chosen as in the genetic algorithm, and gets no place of its own in the population.
+    and the worst (of equals, the last) makes way for a child of the other two. Individuals left over play, too, and
+    stay. The elite is chosen as in the genetic algorithm, and gets no place of its own in the population.
 
     Deviation: the published algorithm is a steady-state one, in which each tournament draws its members from all, so
-    that an individual may play often or never. Here, all play once before anybody plays again. So no tournament of a
-    generation depends on another, and threads play them side by side.
+    that an individual may play often or never. Here, as in the replication, all play once before anybody plays again.
+    So no tournament of a generation depends on another, and threads play them side by side. There, three members that
+    all succeed leave no child.
 
-    Source: Robinson, Ellis and Channon 2007 (ECAL, pp. 345-354).
+    Source: Robinson, Ellis and Channon 2007 (ECAL, pp. 345-354), as github.com/SolusHub/RiverCrossingTask reports it.
     """
 
     same_episode = TOURNAMENT
