@@ -184,7 +184,7 @@ def test_a_run_with_tournaments_keeps_two_of_three(trained):
 
 
 def test_tournaments_are_refused_where_nothing_is_selected(trained):
-    with pytest.raises(NeurozooError, match="selection: tournaments is for ga, not for rs. Leave out selection"):
+    with pytest.raises(NeurozooError, match="selection: tournaments is for ga, not for rs"):
         trained("rs")
 
 
