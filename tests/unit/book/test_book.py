@@ -17,7 +17,7 @@ from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.book import claim_runs, record_files, update
 from neurozoo.book.claim_runs import ClaimRun, own_score
 from neurozoo.book.claims import Earlier, read_claims, read_configuration
-from neurozoo.book.core_hours import core_hours_table, tested_run
+from neurozoo.book.core_hours import core_hours_table, measured_run
 from neurozoo.book.elites import elite_table, elites_of_records
 from neurozoo.book.pages import outdated_pages, render, write_pages
 from neurozoo.book.record import RecordedRun, read_record
@@ -613,11 +613,11 @@ def test_core_hours_count_from_the_start_and_are_unknown_after_a_cluster():
         {"test_score": "5.5", "ProcessorTimeTotal": "7200", "frames": "20"},
         {"test_score": "", "ProcessorTimeTotal": "10800", "frames": "30"},
     ]
-    run = tested_run(reports)
+    run = measured_run(reports)
     assert (run.tests, run.hours, run.frames) == ([(2.0, 5.5)], 3.0, 30)
     assert [run.score_after(hours) for hours in (1, 2, 3, 10)] == [None, 5.5, 5.5, None]
-    assert tested_run([*reports, {"test_score": "6", "ProcessorTimeTotal": "", "frames": "40"}]) is None
-    assert tested_run(reports[:1]) is None
+    assert measured_run([*reports, {"test_score": "6", "ProcessorTimeTotal": "", "frames": "40"}]) is None
+    assert measured_run(reports[:1]) is None
 
 
 def test_games_without_a_zero_have_no_share_whatever_came_out():

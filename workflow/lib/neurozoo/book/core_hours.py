@@ -20,7 +20,7 @@ HOURS = (1, 10, 100)  # of the processor
 
 
 @dataclass(frozen=True)
-class TestedRun:
+class MeasuredRun:
     """The tests of one run.
 
     Attributes:
@@ -39,7 +39,7 @@ class TestedRun:
         return scores[-1] if scores and self.hours >= hours else None
 
 
-def tested_run(reports: Iterable[Row]) -> TestedRun | None:
+def measured_run(reports: Iterable[Row]) -> MeasuredRun | None:
     """Reads the tests of a run from its reports; None if there are none, or its core hours are not known.
 
     They are not known of runs that continued on a Dask cluster or in several processes.
@@ -51,7 +51,7 @@ def tested_run(reports: Iterable[Row]) -> TestedRun | None:
     tests = [
         (when, float(row["test_score"])) for when, row in zip(hours, reports, strict=True) if row.get("test_score")
     ]
-    return TestedRun(tests, hours[-1], int(reports[-1]["frames"])) if tests else None
+    return MeasuredRun(tests, hours[-1], int(reports[-1]["frames"])) if tests else None
 
 
 def core_hours_table(records: Mapping[str, Record], project: Path) -> ResultTable:
@@ -67,14 +67,14 @@ def core_hours_table(records: Mapping[str, Record], project: Path) -> ResultTabl
         reports = reports_of_record(project / FOLDER / name / REPORTS)
         labels = labels_of_runs(read_configuration(project / record.configuration))
         variants = variants_of(record, labels=labels)
-        agents: dict[tuple[str, str], list[TestedRun]] = {}
+        agents: dict[tuple[str, str], list[MeasuredRun]] = {}
         for run in record.runs:
-            tested = tested_run(reports.get(run.name, []))
+            measured = measured_run(reports.get(run.name, []))
             same = (run.name, run.facts, run.progress, run.test_score)
-            if tested is not None and same not in seen:
+            if measured is not None and same not in seen:
                 seen.add(same)
                 agent = agent_name(run.algo, run.model, variants[run.name])
-                agents.setdefault((game_title(run.game), agent), []).append(tested)
+                agents.setdefault((game_title(run.game), agent), []).append(measured)
         rows += [(*agent, *_cells(runs), f"[{name}]({name}.md)") for agent, runs in agents.items()]
     after = [f"after {hours} core {'hour' if hours == 1 else 'hours'}" for hours in HOURS]
     head = ("game", "agent", *after, "at the end", "core hours", "frames", "runs", "more")
@@ -86,7 +86,7 @@ def core_hours_table(records: Mapping[str, Record], project: Path) -> ResultTabl
     )
 
 
-def _cells(runs: list[TestedRun]) -> list[str]:
+def _cells(runs: list[MeasuredRun]) -> list[str]:
     cells = []
     for hours in HOURS:
         scores = [score for run in runs if (score := run.score_after(hours)) is not None]
