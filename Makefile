@@ -29,14 +29,14 @@ RENEW_CORE = test ! -e $(CORE) || $(BIN)/python -m neurozoo check-core >/dev/nul
 # Snakemake needs before it reads anything of the project, and names workflow/lib. (setuptools' link to a library fails in
 # folders with braces.)
 $(VENV)/.%: envs/requirements-%.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || { \
-	  echo "This is $$($(PYTHON) --version), but Python 3.11 to 3.13 is needed (there is no TensorFlow for later ones yet)." \
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' || { \
+	  echo "This is $$($(PYTHON) --version), but Python 3.11 to 3.14 is needed (there is no TensorFlow for later ones yet)." \
 	    "Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@case "$$PWD" in *[[:space:]]*) echo "The path of this folder has a space, and Snakemake cannot start a Python below it. Move" \
 	  "the project to a folder without one, and start again."; exit 1;; esac
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) || { \
 	  echo "The virtual environment could not be created. On Debian and Ubuntu: apt install python3-venv"; rm -rf $(VENV); exit 1; }
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $<
 	@{ cat envs/neurozoo.pth && printf '%s\n' "$$PWD/workflow/lib"; } \
 	  > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/neurozoo.pth"
 	@touch $@
@@ -139,7 +139,7 @@ $(DOCS_VENV)/.done: envs/requirements-docs.txt
 lock: ## resolve the packages of envs/*.in again (needs uv)
 	cd envs && for name in dev cpu gpu cloud cluster compare export levels play docs; do \
 	  UV_CUSTOM_COMPILE_COMMAND="make lock" uv pip compile --quiet --universal --python-version 3.11 \
-	    --generate-hashes --no-annotate requirements-$$name.in \
+	    --generate-hashes --no-annotate --override overrides.in requirements-$$name.in \
 	    $$(test $$name = dev || echo --constraint requirements-dev.txt) --output-file requirements-$$name.txt; done
 
 # DOCKER=podman or DOCKER="buildah" build the same. The core in the image must not be passed on (NOTICE).
