@@ -1,10 +1,12 @@
 """Children of two parents: small generations worked out by hand."""
 
 import json
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from neurozoo.algorithms.neuroevolution import genetic_search
 from neurozoo.algorithms.neuroevolution.genetic import GeneticAlgorithm
 from neurozoo.algorithms.neuroevolution.genetic_search import child_of, crossed, crossed_by_neuron
 from neurozoo.algorithms.neuroevolution.settings import GaSettings
@@ -30,7 +32,7 @@ TOURNAMENTS = {
 }  # fmt: skip
 
 
-def algorithm(kind=GeneticAlgorithm, **changes):
+def algorithm(kind=GeneticAlgorithm, *, start=(), **changes):
     settings = {
         "population_size": 4, "validation_threshold": 2, "num_validation_episodes": 1, "num_test_episodes": 1,
         "mutation_power": 0.05, "episode_cutoff_mode": 100, "frames": 10_000,
@@ -42,7 +44,7 @@ def algorithm(kind=GeneticAlgorithm, **changes):
     noise = np.linspace(-4, 4, 60, dtype=np.float32)
     settings = GaSettings(**settings | CROSSING | changes)
     protocol = get_protocol("uber2018")
-    return kind(settings, entropy=(0, 1), layout=layout, noise=noise, protocol=protocol)
+    return kind(settings, entropy=(0, 1), layout=layout, noise=noise, protocol=protocol, start=start)
 
 
 def tournaments(**changes):
@@ -77,8 +79,37 @@ def test_a_child_has_the_start_of_one_parent_and_the_end_of_the_other():
 
 def test_one_weight_mutates_and_none_goes_beyond_the_limit():
     first, second = (Genome(Weights.of(np.full(3, value, np.float32))) for value in (0.95, 0.25))
-    child = child_of(first, second, GaSettings(**CROSSING), neurons=(), power=0.5, random=Drawn(0, 2))
+    fixed = np.full(3, np.nan, np.float32)
+    child = child_of(first, second, GaSettings(**CROSSING), fixed=fixed, neurons=(), power=0.5, random=Drawn(0, 2))
     assert child.initial.theta.tolist() == [np.float32(0.95), 0.25, 1.0]
+
+
+def test_children_are_made_of_the_weights_that_evolve():
+    thetas = np.array([0.5, 7, -3, 0.25, 0.75]), np.array([-0.5, 7, -3, -0.25, -0.75])
+    first, second = (Genome(Weights.of(theta)) for theta in thetas)
+    fixed = np.array([np.nan, 7, -3, np.nan, np.nan], np.float32)
+    for crossover, expected in (
+        ("one_point", [0.5, 7, -3, 0.25, 0.25]),
+        ("reversed_one_point", [-0.75, 7, -3, 0.25, 1]),  # fixed ones stay in their places, and know no limit
+    ):
+        settings, random = GaSettings(**CROSSING | {"crossover": crossover}), Drawn(1, 2)
+        child = child_of(first, second, settings, fixed=fixed, neurons=(), power=0.5, random=random)
+        assert child.initial.theta.tolist() == expected
+
+
+@pytest.mark.parametrize("kind", [algorithm, tournaments])
+def test_fixed_layers_stay_and_others_evolve_as_always(kind, monkeypatch):
+    monkeypatch.setattr(genetic_search, "MUTATED_WEIGHTS", 0.5)
+    fixed = np.array([np.nan, np.nan, 3, 5, -2], np.float32)  # the second neuron of two
+    make = partial(kind, start=(Genome(Weights.of(fixed)),))
+    ga = make()
+    first = {episode.genome.initial.theta[:2].tobytes() for episode in ga.ask().episodes}
+    for _ in range(3):
+        generation(ga, by_weights)
+    thetas = [episode.genome.initial.theta for episode in ga.ask().episodes]
+    assert all(theta[2:].tolist() == [3, 5, -2] for theta in thetas)
+    assert {theta[:2].tobytes() for theta in thetas} - first  # some are new
+    check_resuming(make, by_weights)
 
 
 def test_a_neuron_has_the_weights_of_one_parent_and_one_in_twenty_those_of_both():
@@ -99,7 +130,9 @@ def test_with_neurons_few_weights_mutate_and_evenly_up_to_the_power():
     parents = [Genome(Weights.of(np.zeros(20_000, np.float32)))] * 2
     settings = GaSettings(**CROSSING | {"crossover": "neurons"})
     random = np.random.default_rng(2)
-    theta = child_of(*parents, settings, neurons=[np.arange(20_000)], power=0.4, random=random).initial.theta
+    fixed = np.full(20_000, np.nan, np.float32)
+    child = child_of(*parents, settings, fixed=fixed, neurons=[np.arange(20_000)], power=0.4, random=random)
+    theta = child.initial.theta
     changed = theta[theta != 0]
     assert 5 <= len(changed) <= 45  # 0.1 % of 20,000 are 20
     assert 0.1 < np.abs(changed).max() <= 0.4
@@ -199,6 +232,7 @@ def test_a_run_ends_at_its_target():
     ("settings", "complaint"),
     [
         ({"copied_parents": 3}, "copied_parents is for crossover, but crossover is none. Leave copied_parents out"),
+        ({"fixed_layers_of": "runs/1"}, "fixed_layers_of is for crossover, but crossover is none"),
         ({"crossover": "one_point", "selection_threshold": 1}, "needs two parents"),
         ({"crossover": "one_point", "selection": "asynchronous"}, "Leave out selection"),
         ({"selection": "tournaments"}, "but crossover is none. Choose a crossover"),

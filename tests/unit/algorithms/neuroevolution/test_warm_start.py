@@ -9,12 +9,19 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from neurozoo.agents.checkpoint import Checkpoint, write_checkpoint
+from neurozoo.agents.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from neurozoo.algorithms.neuroevolution import warm_start as starting
 from neurozoo.algorithms.neuroevolution.evolution_strategies import EvolutionStrategy
 from neurozoo.algorithms.neuroevolution.genetic import GeneticAlgorithm
 from neurozoo.algorithms.neuroevolution.settings import EsSettings, GaSettings
-from neurozoo.algorithms.neuroevolution.warm_start import Fit, keep_start, read_population, read_start, read_weights
+from neurozoo.algorithms.neuroevolution.warm_start import (
+    Fit,
+    keep_start,
+    read_layers,
+    read_population,
+    read_start,
+    read_weights,
+)
 from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.protocols import protocol_of
 from neurozoo.errors import NeurozooError
@@ -197,19 +204,61 @@ def test_weights_of_another_network_or_another_number_are_refused(tmp_path):
         read_weights(checkpoint, Fit(GAME, MODEL, other, NOISE_VALUES))
 
 
+# ---- layers that do not evolve
+
+AGENT = str(Path(__file__).parents[4] / "config" / "agents" / "ga_river_crossing.npz")  # a `modular`
+
+
+def river_fit(model):
+    protocol = protocol_of("river_crossing", observation="objects")
+    return Fit("river_crossing", model, layout_of("river_crossing", model, protocol), NOISE_VALUES)
+
+
+def test_layers_that_both_networks_have_are_fixed_and_the_others_evolve(tmp_path):
+    shutil.copy(AGENT, tmp_path / "checkpoint.npz")
+    decisions = read_checkpoint(AGENT).theta
+    for source in (AGENT, str(tmp_path)):
+        (genome,) = read_layers(source, river_fit("modular_evolved")).genomes
+        np.testing.assert_array_equal(genome.initial.theta, [*decisions, *[np.nan] * 9])
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("modular", "holds a 'modular', and this run evolves a 'modular', all of whose layers it has"),
+        ("modular_rgb", "decision/w1 has the shape (6, 4) there, but (4, 10) here"),
+        ("small", "none of whose layers it has. Take an agent that has some of them"),
+    ],
+)
+def test_an_agent_whose_layers_do_not_fit_is_refused(model, message):
+    fit = river_fit(model) if model != "small" else Fit("pong", model, layout_of("pong", model, protocol_of("pong")), 9)
+    with pytest.raises(NeurozooError) as caught:
+        read_layers(AGENT, fit)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("source", ["nowhere", "(1, (2, 0.002))", __file__])
+def test_layers_come_from_runs_and_checkpoints_only(source):
+    with pytest.raises(NeurozooError, match=r"is missing|is no checkpoint|is damaged"):
+        read_layers(source, river_fit("modular_evolved"))
+
+
 # ---- a run's own copy
 
 
-@pytest.mark.parametrize("kind", ["population", "weights"])
+@pytest.mark.parametrize("kind", ["population", "weights", "layers"])
 def test_a_run_keeps_a_copy_of_what_it_began_with(tmp_path, kind):
+    fit = FIT
     if kind == "population":
         source = written(tmp_path, {"population": [A, B]})
-    else:
+    elif kind == "weights":
         source = saved_checkpoint(tmp_path / "checkpoint.npz", np.arange(COUNT, dtype=np.float32))
-    begun = read_start(source, FIT, state_dir=tmp_path / "state", kind=kind)
+    else:
+        source, fit = shutil.copy(AGENT, str(tmp_path / "checkpoint.npz")), river_fit("modular_evolved")
+    begun = read_start(source, fit, state_dir=tmp_path / "state", kind=kind)
     keep_start(begun, tmp_path / "state")
     Path(source).unlink()  # the copy is enough
-    again = read_start(source, FIT, state_dir=tmp_path / "state", kind=kind)
+    again = read_start(source, fit, state_dir=tmp_path / "state", kind=kind)
     assert again == begun
     assert again.identity == begun.identity == {"start_sha256": begun.sha256, "start_genomes": len(begun.genomes)}
     if kind == "weights":

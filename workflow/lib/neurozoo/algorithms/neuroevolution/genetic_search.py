@@ -55,18 +55,20 @@ def child_of(
     second: Genome,
     settings: GaSettings,
     *,
+    fixed: np.ndarray,
     neurons: Sequence[np.ndarray],
     power: float,
     random: np.random.Generator,
 ) -> Genome:
     """Returns a child of two parents, with mutated weights.
 
-    It is for networks of few weights: genomes are weights then, instead of mutations.
+    It is for networks of few weights: genomes are weights then, instead of mutations. Parents and child share the
+    weights in `fixed`, float32, (parameters,), which has NaN where weights evolve; `neurons` counts places among these.
 
     Source: github.com/WatchJolley/rivercrossing, the code of Jolley and Channon 2018, doi:10.1162/isal_a_00099; for
     `neurons` Robinson, Ellis and Channon 2007 (ECAL, pp. 345-354).
     """
-    thetas = _theta(first), _theta(second)
+    thetas = _theta(first)[np.isnan(fixed)], _theta(second)[np.isnan(fixed)]
     if settings.crossover == "neurons":
         theta = crossed_by_neuron(*thetas, neurons=neurons, random=random)
         mutated = np.flatnonzero(random.random(len(theta)) < MUTATED_WEIGHTS)
@@ -74,18 +76,20 @@ def child_of(
     else:
         theta = crossed(*thetas, is_reversed=settings.crossover == "reversed_one_point", random=random)
         theta[int(random.integers(len(theta)))] += np.float32(random.normal(0.0, power))
-    return limited(theta, settings)
+    return completed(theta, settings, fixed=fixed)
 
 
-def limited(theta: np.ndarray, settings: GaSettings) -> Genome:
-    """Returns weights as a genome, none beyond `weight_limit`."""
-    limit = settings.weight_limit
-    return Genome(Weights.of(theta if limit is None else np.clip(theta, -limit, limit)))
+def completed(evolved: np.ndarray, settings: GaSettings, *, fixed: np.ndarray) -> Genome:
+    """Returns the weights that evolve, none beyond `weight_limit`, and those in `fixed` as a genome."""
+    limit, theta = settings.weight_limit, fixed.copy()
+    theta[np.isnan(fixed)] = evolved if limit is None else np.clip(evolved, -limit, limit)
+    return Genome(Weights.of(theta))
 
 
-def fresh(noise: np.ndarray, layout: Layout, settings: GaSettings, *, index: int) -> Genome:
+def fresh(noise: np.ndarray, layout: Layout, settings: GaSettings, *, fixed: np.ndarray, index: int) -> Genome:
     """Returns initial weights as a genome, from a place of the noise table."""
-    return limited(layout.initialise(noise[index : index + layout.parameter_count]), settings)
+    initial = layout.initialise(noise[index : index + layout.parameter_count])
+    return completed(initial[np.isnan(fixed)], settings, fixed=fixed)
 
 
 def _theta(genome: Genome) -> np.ndarray:
@@ -159,7 +163,8 @@ Parents = tuple[tuple[Genome, Birth], ...]
 class GeneticSearch(Algorithm[GaSettings]):
     """The base of the genetic algorithm by generations and of its asynchronous form.
 
-    The first generation are children of the genomes in `start`, if there are any.
+    The first generation are children of the genomes in `start`, if there are any. With crossover, `start` has at most
+    one: weights that do not evolve, and NaN for those that do.
     """
 
     @override
@@ -170,13 +175,18 @@ class GeneticSearch(Algorithm[GaSettings]):
         if settings.first_generation == "mutations":
             first = generator(self._entropy, Purpose.OFFSPRING, 0)  # the addresses of children are longer
             self._founders = ((Genome(int(first.integers(self._num_indices))), (0, 0)),)
-        if start:
+        self._fixed = np.full(self._layout.parameter_count, np.nan, np.float32)
+        if start and self._crosses:
+            self._fixed = _theta(start[0])
+        elif start:
             chosen = start[: settings.selection_threshold]
             self._founders = tuple((genome, (0, place)) for place, genome in enumerate(chosen))
         self._parents: Parents = self._founders
         self._elite: Elite | None = None
         self._stages = None if settings.stage_threshold is None else Stages(settings.stage_threshold)
-        self._neurons = self._layout.neurons if settings.crossover == "neurons" else ()
+        evolving = np.flatnonzero(np.isnan(self._fixed))
+        neurons = self._layout.neurons if settings.crossover == "neurons" else []
+        self._neurons = [np.searchsorted(evolving, places) for places in neurons if places[0] in evolving]
         self.fields = GA_FIELDS
         if settings.elite_rule == "carried":
             self.fields = tuple(name for name in GA_FIELDS if name not in VALIDATION_FIELDS)
@@ -219,14 +229,17 @@ class GeneticSearch(Algorithm[GaSettings]):
 
     def _crossed(self, parents: Parents, place: int, random: np.random.Generator) -> tuple[Genome, Birth | None]:
         if not parents:
-            return fresh(self._noise, self._layout, self.settings, index=int(random.integers(self._num_indices))), None
+            index = int(random.integers(self._num_indices))
+            return fresh(self._noise, self._layout, self.settings, fixed=self._fixed, index=index), None
         if place < self.settings.copied_parents:
             return parents[place]
         first, second = (parents[place] for place in random.integers(len(parents), size=2).tolist())
         return self._child_of(first[0], second[0], random), first[1]
 
     def _child_of(self, first: Genome, second: Genome, random: np.random.Generator) -> Genome:
-        return child_of(first, second, self.settings, neurons=self._neurons, power=self._power, random=random)
+        return child_of(
+            first, second, self.settings, fixed=self._fixed, neurons=self._neurons, power=self._power, random=random
+        )
 
     def _new_contest(self, ranked: Sequence[Individual]) -> Contest:
         return ELITE_RULES[self.settings.elite_rule](ranked, self._elite, self.settings)

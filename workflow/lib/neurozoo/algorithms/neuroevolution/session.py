@@ -137,11 +137,11 @@ class EvolutionSession:
 
     def _read_start(self) -> Start | None:
         settings: EvolutionSettings = self._context.settings
-        if settings.start_source is None:
+        if (name := settings.start_setting) is None:
             return None
         fit = Fit(self._context.game, self._context.model, self._layout, len(self._noise))
         state_dir = self._context.state_dir if self._context.continues else None
-        return read_start(settings.start_source, fit, state_dir=state_dir, kind=settings.STARTS_FROM)
+        return read_start(getattr(settings, name), fit, state_dir=state_dir, kind=settings.STARTS_FROM[name])
 
     @property
     def table(self) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """The settings of each algorithm of the family."""
 
+from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, Tag
@@ -20,7 +21,8 @@ class EvolutionSettings(RunSettings):
     """The settings that all neuroevolution algorithms share."""
 
     WAYS_TO_RUN: ClassVar[tuple[str, ...]] = ("snapshot_frames", "record_population")
-    STARTS_FROM: ClassVar[Literal["nothing", "population", "weights"]] = "nothing"  # what `start_source` holds
+    # Settings that name what starts a run, and what that holds: a `population`, `weights` or `layers`.
+    STARTS_FROM: ClassVar[Mapping[str, str]] = {}
 
     engine: Literal["native", "batched"] = setting(
         "native",
@@ -55,15 +57,14 @@ class EvolutionSettings(RunSettings):
             )
 
     @property
-    def start_source(self) -> str | None:
-        """The file or folder whose genomes or weights start the run; None to start from random ones."""
-        setting = {"population": "load_population", "weights": "load_from"}.get(self.STARTS_FROM)
-        return setting and getattr(self, setting)
+    def start_setting(self) -> str | None:
+        """The setting that names what starts the run; None to start from random weights alone."""
+        return next((name for name in self.STARTS_FROM if getattr(self, name) is not None), None)
 
     @property
     def start_sources(self) -> tuple[str, ...]:
-        """`start_source`, if there is one."""
-        return () if self.start_source is None else (self.start_source,)
+        """What `start_setting` names."""
+        return () if self.start_setting is None else (getattr(self, self.start_setting),)
 
     @property
     def gpus(self) -> int:
@@ -94,8 +95,10 @@ class GaSettings(EvolutionSettings):
     """
 
     WAYS_TO_RUN: ClassVar = (*EvolutionSettings.WAYS_TO_RUN, "repeat_arrivals")
-    LATER: ClassVar = {"crossover": "none", "copied_parents": 0, "weight_limit": None, "target_score": None}
-    STARTS_FROM = "population"
+    LATER: ClassVar = {
+        "crossover": "none", "copied_parents": 0, "weight_limit": None, "fixed_layers_of": None, "target_score": None,
+    }  # fmt: skip
+    STARTS_FROM: ClassVar = {"load_population": "population", "fixed_layers_of": "layers"}
 
     # search
     population_size: Count = setting(1000, "Offspring per generation.")
@@ -139,6 +142,12 @@ class GaSettings(EvolutionSettings):
         0, "With crossover: the best parents that play again, unchanged, as offspring.", ge=0
     )
     weight_limit: Above0 | None = setting(None, "With crossover: the largest absolute weight; empty for no limit.")
+    fixed_layers_of: str | None = setting(
+        None,
+        "With crossover: a run's folder or a checkpoint.npz with layers that this run takes and never changes; only "
+        "layers that are not there evolve (published: decision_pre_evolve; docs/ga.md); empty to evolve all.",
+        min_length=1,
+    )
     target_score: Number | None = setting(
         None, "Score of the elite at which a run ends before its budget; empty to spend all of it."
     )
@@ -198,7 +207,7 @@ class GaSettings(EvolutionSettings):
 
     def _check_crossover(self) -> None:
         if self.crossover == "none":
-            for name in ("copied_parents", "weight_limit"):
+            for name in ("copied_parents", "weight_limit", "fixed_layers_of"):
                 if getattr(self, name):
                     raise NeurozooError(
                         f"{name} is for crossover, but crossover is none. Leave {name} out, or choose one."
@@ -307,7 +316,7 @@ class EsSettings(GradientSettings):
     Source: Salimans et al. 2017, arXiv:1703.03864; published configuration of Such et al. 2017, arXiv:1712.06567.
     """
 
-    STARTS_FROM = "weights"
+    STARTS_FROM: ClassVar = {"load_from": "weights"}
 
     return_proc_mode: Literal["centered_rank", "sign", "centered_sign_rank"] = setting(
         "centered_rank",

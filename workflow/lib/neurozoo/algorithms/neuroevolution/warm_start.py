@@ -1,6 +1,6 @@
-"""Reads what starts a run instead of random weights: `load_population` and `load_from` of the published GPU code.
+"""Reads what starts a run besides random weights: a population, the weights of an agent, or some of its layers.
 
-A run keeps a copy, `state/start.npz`, so that it continues exactly even if the source changes or goes away.
+The first two are `load_population` and `load_from` of the published GPU code. A run keeps a copy, `state/start.npz`, so that it continues exactly even if the source changes or goes away.
 """
 
 import hashlib
@@ -37,7 +37,8 @@ class Start:
 
     source: str  # the file or folder, as the setting names it
     sha256: str  # hash of the file that was read
-    genomes: tuple[Genome, ...]  # a population, best first; or a single genome, which may consist of weights
+    # A population, best first; or a single genome, which may consist of weights, with NaN where weights evolve
+    genomes: tuple[Genome, ...]
 
     @property
     def identity(self) -> dict[str, object]:
@@ -112,12 +113,12 @@ def _counted(value: object) -> str:
 def read_start(source: str, fit: Fit, *, state_dir: Path | None, kind: str) -> Start:
     """Returns what a run starts from: its own copy if it continues, or else the source.
 
-    `kind` is what the source holds, a `population` or `weights`; `state_dir` is None for a run that starts now.
+    `kind` is what the source holds, one of `READERS`; `state_dir` is None for a run that starts now.
     """
     kept = None if state_dir is None else _read_copy(state_dir / _COPY)
     if kept is not None and kept.source == source:
         return kept
-    return read_population(source, fit) if kind == "population" else read_weights(source, fit)
+    return READERS[kind](source, fit)
 
 
 def keep_start(start: Start, state_dir: Path) -> None:
@@ -294,3 +295,37 @@ def _agent(place: str | Path, fit: Fit) -> tuple[list[Genome], Mapping[str, Any]
         return [Genome(Weights.of(checkpoint.theta))], {"model": checkpoint.model}
     record = read_genome(place, game=fit.game, model=fit.model)
     return [record.genome or read_agent(place, game=fit.game, model=fit.model).genome], record.facts
+
+
+# ---- layers that do not evolve
+
+
+def read_layers(source: str, fit: Fit) -> Start:
+    """Reads the layers of an agent, a run's folder or a `checkpoint.npz`, that the network of the run has, too.
+
+    The genome has their weights, and NaN in the other layers.
+
+    Raises:
+        NeurozooError: The source is missing or no such file, one of its layers has another shape here, or either no
+            layer of the run is in it or all are.
+    """
+    return _read(source, fit, "fixed_layers_of", in_folder=lambda folder: folder / "checkpoint.npz", read=_layers)
+
+
+def _layers(place: str | Path, fit: Fit) -> tuple[list[Genome], Mapping[str, Any]]:
+    checkpoint = read_checkpoint(place)
+    given, here = checkpoint.layout.split(checkpoint.theta), fit.layout.shapes
+    named = f"{place} holds a {checkpoint.model!r}, and this run evolves a {fit.model!r}"
+    shared = [name for name in here if name in given]
+    for name in shared:
+        if given[name].shape != here[name]:
+            raise NeurozooError(f"{named}: {name} has the shape {given[name].shape} there, but {here[name]} here.")
+    if len(shared) in (0, len(here)):
+        share = "all" if shared else "none"
+        raise NeurozooError(f"{named}, {share} of whose layers it has. Take an agent that has some of them.")
+    absent = {name: np.full(shape, np.nan, np.float32) for name, shape in here.items() if name not in given}
+    theta = np.concatenate([(given | absent)[name].ravel() for name in here])
+    return [Genome(Weights.of(theta))], {}
+
+
+READERS = {"population": read_population, "weights": read_weights, "layers": read_layers}
