@@ -1,6 +1,7 @@
 """Reads what starts a run besides random weights: a population, the weights of an agent, or some of its layers.
 
-The first two are `load_population` and `load_from` of the published GPU code. A run keeps a copy, `state/start.npz`, so that it continues exactly even if the source changes or goes away.
+The first two are `load_population` and `load_from` of the published GPU code. A run keeps a copy, `state/start.npz`, so
+that it continues exactly even if the source changes or goes away.
 """
 
 import hashlib
