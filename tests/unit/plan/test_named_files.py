@@ -122,6 +122,16 @@ def test_a_generator_of_levels_is_missed_and_read_while_planning(tmp_path):
         search_with(tmp_path, file)
 
 
+def test_every_combination_of_a_sweep_is_looked_at(tmp_path):
+    search = {"algo": "ga", "games": ["river_crossing"], "models": ["modular_evolved"], "preset": "jolley2018"}
+    sweep = {"fixed_layers_of": [None, str(tmp_path / "nowhere.npz")]}
+    config = check_config(
+        {"experiments": {"some": search | {"sweep": sweep}}, "pathvars": {"results": f"{tmp_path}/results"}}
+    )
+    with pytest.raises(NeurozooError, match=r"ga/river_crossing/modular_evolved starts from .*nowhere\.npz is missing"):
+        check_named_files(config)
+
+
 def test_folders_on_a_storage_are_relative():
     check_folders_on_storage({"results": "results/mine", "noise": "<results>/noise"})
     with pytest.raises(NeurozooError, match=r"^pathvars\.results is /mnt/x, but results are on .* relative"):

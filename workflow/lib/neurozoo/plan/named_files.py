@@ -6,7 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from neurozoo.errors import NeurozooError
-from neurozoo.plan.planned_runs import imported_run, planned_runs, start_files
+from neurozoo.plan.planned_runs import imported_run, runs_of, start_files
+from neurozoo.plan.sweeps import members_of
 
 
 def check_named_files(config: Mapping, *, with_starts: bool = True) -> None:
@@ -53,9 +54,10 @@ def named_files(config: Mapping, *, with_starts: bool = True) -> list[tuple[str,
         for name, entry in config.get("imports", {}).items()
         if "file" in entry and not (folder / imported_run(entry).name / "checkpoint.npz").is_file()
     ]
-    runs = {(run.algo, run.game, run.model): run for run in reversed(planned_runs(config))}  # the first of each
-    for names, run in runs.items() if with_starts else ():
-        key = f"{'/'.join(names)} starts from a file (agent, decoder, start_from ...)"
+    members = [member for experiment in config["experiments"].values() for member in members_of(experiment)]
+    firsts = [{(run.game, run.model): run for run in reversed(runs_of(member))} for member in members]
+    for run in (run for runs in firsts for run in runs.values()) if with_starts else ():
+        key = f"{run.algo}/{run.game}/{run.model} starts from a file (agent, load_from, fixed_layers_of ...)"
         named += [(key, file) for file in start_files(config, **asdict(run))]
     return named
 
