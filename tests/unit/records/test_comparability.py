@@ -11,7 +11,6 @@ from neurozoo.records.comparability import (
     read_facts,
     settings_hash,
     with_names,
-    with_starts,
 )
 
 RUN = {"algo": "ga", "game": "pong", "model": "large", "run": 1, "protocol": "uber2018"}
@@ -127,14 +126,13 @@ def test_facts_come_from_the_runs_config_as_far_as_it_has_them(tmp_path, is_impo
     })  # fmt: skip
 
 
-def test_searches_that_start_from_other_files_are_told_apart():
+@pytest.mark.parametrize("start", ["agent_sha256", "start_sha256"])
+def test_runs_that_start_from_other_files_are_told_apart(start):
     runs = [
-        {**RUN, "settings": "aa", "settings_agent_sha256": "111"},
-        {**RUN, "settings": "aa", "settings_agent_sha256": "222"},
+        {**RUN, "settings": "aa", f"settings_{start}": "111"},
+        {**RUN, "settings": "aa", f"settings_{start}": "222"},
         {**RUN, "settings": "aa"},
         {**RUN},
     ]
-    assert with_starts(pd.DataFrame(runs))["settings"].fillna("-").tolist() == ["aa 111", "aa 222", "aa", "-"]
-    named = with_names(with_starts(pd.DataFrame(runs[:2])))
-    assert named["variant"].tolist() == ["agent_sha256 111", "agent_sha256 222"]
-    assert with_names(pd.DataFrame(runs[:2]))["variant"].nunique() == 1
+    assert with_names(pd.DataFrame(runs))["settings"].tolist() == ["aa 111", "aa 222", "aa", "unknown"]
+    assert with_names(pd.DataFrame(runs[:2]))["variant"].tolist() == [f"{start} 111", f"{start} 222"]

@@ -12,7 +12,7 @@ from neurozoo.algorithms.agent_names import agent_name
 from neurozoo.environments.level_domains import measure_title
 from neurozoo.errors import NeurozooError
 from neurozoo.figures import style
-from neurozoo.records.comparability import with_names, with_starts
+from neurozoo.records.comparability import with_names
 from neurozoo.records.curves import common_grid
 from neurozoo.records.statistics import bootstrap_intervals, mean_over_games
 from neurozoo.records.stored_archive import StoredArchive, read_stored_archive
@@ -114,7 +114,7 @@ def _named_reports(metrics: pd.DataFrame) -> pd.DataFrame:
             "No run has an archive, so there is nothing to show. Plan runs such as map_elites or dsage."
         )
     # No search is pooled over games, and settings of mazes say nothing about platform levels.
-    return pd.concat([with_names(with_starts(of_game)) for _, of_game in reports.groupby("game", sort=False)])
+    return pd.concat([with_names(of_game) for _, of_game in reports.groupby("game", sort=False)])
 
 
 def _labels(values: Sequence[Any]) -> list[str]:

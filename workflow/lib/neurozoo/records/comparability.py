@@ -37,6 +37,7 @@ _MOST_NAMED = 3  # differences in the name of a variant
 _DIGITS = 12  # of a hash; two of a million different settings share one with a probability of 0.2 %
 _LONGEST = 40  # characters of a value in such a name
 
+_STARTS = (*STARTS, "start_sha256")  # the last is of runs of evolution
 Facts = Mapping[str, str]
 
 
@@ -44,10 +45,10 @@ def read_facts(config: str | os.PathLike) -> dict[str, str]:
     """Reads from a run's `config.yaml` what makes it comparable: texts by the names of columns.
 
     Those are `settings`, `settings_NAME`, `protocol_NAME`, `evaluation_NAME` and `architecture`, as far as the run has
-    them, and the first digits of the hashes of the files that it started from; see `with_starts`.
+    them, and the first digits of the hashes of the files that it started from.
     """
     found = read_run_settings(config)
-    starts = {OF_SETTINGS + name: short_hash(found[name]) for name in STARTS if found.get(name)}
+    starts = {OF_SETTINGS + name: short_hash(found[name]) for name in _STARTS if found.get(name)}
     return facts_of(found) | starts | network_fact(found)
 
 
@@ -61,9 +62,9 @@ def short_hash(digest: object) -> str:
     return str(digest)[:_DIGITS]
 
 
-def with_starts(metrics: "pd.DataFrame") -> "pd.DataFrame":
-    """Tells searches apart that have equal settings, but started from other files: their hashes join `settings`."""
-    starts = [name for name in (OF_SETTINGS + name for name in STARTS) if name in metrics]
+def _with_starts(metrics: "pd.DataFrame") -> "pd.DataFrame":
+    """Tells runs apart that have equal settings, but started from other files: their hashes join `settings`."""
+    starts = [name for name in (OF_SETTINGS + name for name in _STARTS) if name in metrics]
     if not starts or SETTINGS not in metrics:
         return metrics
     texts = metrics[[SETTINGS, *starts]].astype("string")
@@ -128,7 +129,7 @@ def with_names(metrics: "pd.DataFrame") -> "pd.DataFrame":
         a hash for each description. Rows have the same `played` if and only if they agree in all facts: the protocol's
         name, and the facts that other runs of this name do not share.
     """
-    metrics = _with_networks(metrics)
+    metrics = _with_networks(_with_starts(metrics))
     of_facts, of_settings = fact_columns(metrics), [name for name in metrics if name.startswith(OF_SETTINGS)]
     columns = ["algo", "model", "protocol", SETTINGS, LABEL, *of_settings, *of_facts]
     ids, kinds = distinct_rows(metrics, [name for name in columns if name in metrics])
