@@ -28,7 +28,9 @@ from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult
 from neurozoo.genomes.genome import Genome, Mutation, decode
 from neurozoo.genomes.packing import pack
+from neurozoo.records.comparability import read_facts
 from neurozoo.records.lineage import COLUMNS, ancestors
+from neurozoo.training import make_context, train
 from searches import check_resuming, tell
 
 GAME, MODEL = "hard_maze", "simple"
@@ -225,9 +227,9 @@ def test_layers_that_both_networks_have_are_fixed_and_the_others_evolve(tmp_path
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        ("modular", "holds a 'modular', and this run evolves a 'modular', all of whose layers it has"),
-        ("modular_rgb", "decision/w1 has the shape (6, 4) there, but (4, 10) here"),
-        ("small", "none of whose layers it has. Take an agent that has some of them"),
+        ("modular", "It has all of its layers, so nothing would evolve. Take another agent"),
+        ("modular_rgb", "holds a 'modular', but the run evolves a 'modular_rgb'. Their layers 'decision' differ"),
+        ("small", "They have no layer in common. Take another agent"),
     ],
 )
 def test_an_agent_whose_layers_do_not_fit_is_refused(model, message):
@@ -237,10 +239,46 @@ def test_an_agent_whose_layers_do_not_fit_is_refused(model, message):
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("source", ["nowhere", "(1, (2, 0.002))", __file__])
-def test_layers_come_from_runs_and_checkpoints_only(source):
-    with pytest.raises(NeurozooError, match=r"is missing|is no checkpoint|is damaged"):
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("nowhere", r"^fixed_layers_of: nowhere is missing\. Give a run's folder"),
+        ("(1, (2, 0.002))", r"^fixed_layers_of: give a run's folder or a checkpoint\.npz instead of '\(1, "),
+        ("genome.json", r"^fixed_layers_of: give a run's folder or a checkpoint\.npz instead of 'genome\.json'"),
+    ],
+)
+def test_layers_come_from_runs_and_checkpoints_only(source, message):
+    with pytest.raises(NeurozooError, match=message):
         read_layers(source, river_fit("modular_evolved"))
+
+
+@pytest.mark.parametrize(("model", "source"), [("small", "cshenton"), ("recurrent_large_iotas", "recurrent_large")])
+def test_a_layer_is_fixed_as_a_whole_or_not_at_all(model, source, tmp_path):
+    """These have a layer of the same name with other parts."""
+    protocol = protocol_of("pong")
+    given = Checkpoint(
+        theta=np.zeros(layout_of("pong", source, protocol).parameter_count, np.float32), algo="ga", game="pong",
+        model=source, run=1, protocol=protocol, num_actions=layout_of("pong", source, protocol).num_actions,
+    )  # fmt: skip
+    write_checkpoint(tmp_path / "checkpoint.npz", given)
+    with pytest.raises(NeurozooError, match="differ"):
+        read_layers(str(tmp_path), Fit("pong", model, layout_of("pong", model, protocol), NOISE_VALUES))
+
+
+def test_a_run_keeps_the_layers_that_it_is_given(tmp_path, small_noise_table, core):
+    settings = {
+        "crossover": "one_point", "population_size": 8, "selection_threshold": 4, "validation_threshold": 1,
+        "num_validation_episodes": 1, "num_test_episodes": 1, "mutation_power": 0.05, "frames": 20_000,
+        "observation": "objects", "fixed_layers_of": AGENT,
+    }  # fmt: skip
+    assert GaSettings(**settings).start_sources == (AGENT,)
+    game = {"algo": "ga", "game": "river_crossing", "model": "modular_evolved", "run": 1}
+    context = make_context(**game, core=core, noise=small_noise_table, run_dir=tmp_path, settings=settings, threads=1)
+    train(context, terminal="lines")
+    theta, facts = read_checkpoint(tmp_path / "checkpoint.npz").theta, read_facts(tmp_path / "config.yaml")
+    np.testing.assert_array_equal(theta[:-9], read_checkpoint(AGENT).theta)
+    assert np.isfinite(theta).all()
+    assert facts["settings_start_sha256"] == hashlib.sha256(Path(AGENT).read_bytes()).hexdigest()[:12]
 
 
 # ---- a run's own copy

@@ -175,18 +175,20 @@ class GeneticSearch(Algorithm[GaSettings]):
         if settings.first_generation == "mutations":
             first = generator(self._entropy, Purpose.OFFSPRING, 0)  # the addresses of children are longer
             self._founders = ((Genome(int(first.integers(self._num_indices))), (0, 0)),)
-        self._fixed = np.full(self._layout.parameter_count, np.nan, np.float32)
-        if start and self._crosses:
-            self._fixed = _theta(start[0])
+        if self._crosses:
+            none = Genome(Weights.of(np.full(self._layout.parameter_count, np.nan)))
+            self._fixed = _theta(start[0] if start else none)
         elif start:
             chosen = start[: settings.selection_threshold]
             self._founders = tuple((genome, (0, place)) for place, genome in enumerate(chosen))
         self._parents: Parents = self._founders
         self._elite: Elite | None = None
         self._stages = None if settings.stage_threshold is None else Stages(settings.stage_threshold)
-        evolving = np.flatnonzero(np.isnan(self._fixed))
-        neurons = self._layout.neurons if settings.crossover == "neurons" else []
-        self._neurons = [np.searchsorted(evolving, places) for places in neurons if places[0] in evolving]
+        self._neurons = []
+        if settings.crossover == "neurons":
+            evolves = np.isnan(self._fixed)
+            rank = np.cumsum(evolves) - 1
+            self._neurons = [rank[places] for places in self._layout.neurons if evolves[places[0]]]
         self.fields = GA_FIELDS
         if settings.elite_rule == "carried":
             self.fields = tuple(name for name in GA_FIELDS if name not in VALIDATION_FIELDS)

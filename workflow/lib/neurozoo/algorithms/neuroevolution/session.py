@@ -131,9 +131,7 @@ class EvolutionSession:
         self.identity = {"noise_values": len(self._noise), **(self._start.identity if self._start else {})}
         self.announcements = [f"Number of parameters: {self._layout.parameter_count}"]
         if self._start:
-            self.announcements.append(
-                f"Starts from {self._start.source}: {len(self._start.genomes)} genomes, SHA-256 {self._start.sha256}"
-            )
+            self.announcements.append(f"Starts from {self._start.source}, SHA-256 {self._start.sha256}")
 
     def _read_start(self) -> Start | None:
         settings: EvolutionSettings = self._context.settings

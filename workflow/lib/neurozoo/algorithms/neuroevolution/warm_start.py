@@ -157,8 +157,8 @@ def _read(source: str, fit: Fit, setting: str, *, in_folder: Callable[[Path], Pa
         place = in_folder(place)
     if isinstance(place, Path) and not place.is_file():
         raise NeurozooError(
-            f"{setting}: {place} is missing. Give a run's folder, a genome, or one of the files that the documentation "
-            f"of {setting} lists, relative to the folder in which the training starts."
+            f"{setting}: {place} is missing. Give a run's folder, or one of the files that the documentation of "
+            f"{setting} lists, relative to the folder in which the training starts."
         )
     digest = _digest(place)
     with naming_source(place):
@@ -307,25 +307,31 @@ def read_layers(source: str, fit: Fit) -> Start:
     The genome has their weights, and NaN in the other layers.
 
     Raises:
-        NeurozooError: The source is missing or no such file, one of its layers has another shape here, or either no
-            layer of the run is in it or all are.
+        NeurozooError: The source is missing or no such file, a layer of the same name is another one here, or the
+            networks share no layers or all.
     """
+    if is_text(source) or Path(source).suffix not in ("", ".npz"):
+        raise NeurozooError(f"fixed_layers_of: give a run's folder or a checkpoint.npz instead of {source!r}.")
     return _read(source, fit, "fixed_layers_of", in_folder=lambda folder: folder / "checkpoint.npz", read=_layers)
 
 
 def _layers(place: str | Path, fit: Fit) -> tuple[list[Genome], Mapping[str, Any]]:
     checkpoint = read_checkpoint(place)
-    given, here = checkpoint.layout.split(checkpoint.theta), fit.layout.shapes
-    named = f"{place} holds a {checkpoint.model!r}, and this run evolves a {fit.model!r}"
-    shared = [name for name in here if name in given]
-    for name in shared:
-        if given[name].shape != here[name]:
-            raise NeurozooError(f"{named}: {name} has the shape {given[name].shape} there, but {here[name]} here.")
-    if len(shared) in (0, len(here)):
-        share = "all" if shared else "none"
-        raise NeurozooError(f"{named}, {share} of whose layers it has. Take an agent that has some of them.")
-    absent = {name: np.full(shape, np.nan, np.float32) for name, shape in here.items() if name not in given}
-    theta = np.concatenate([(given | absent)[name].ravel() for name in here])
+    chain = checkpoint.layout.layers if isinstance(checkpoint.layout, Layout) else ()
+    given = {placed.layer.name: placed for placed in chain if placed.shapes}
+    here = [placed for placed in fit.layout.layers if placed.shapes]
+    named = f"{place} holds a {checkpoint.model!r}, but the run evolves a {fit.model!r}."
+    theta = np.full(fit.layout.parameter_count, np.nan, np.float32)
+    for placed in here:
+        if (there := given.get(placed.layer.name)) is None:
+            continue
+        if (there.layer, there.shapes) != (placed.layer, placed.shapes):
+            raise NeurozooError(f"{named} Their layers {placed.layer.name!r} differ. Take another agent.")
+        theta[placed.start : placed.stop] = checkpoint.theta[there.start : there.stop]
+    if np.isnan(theta).all():
+        raise NeurozooError(f"{named} They have no layer in common. Take another agent.")
+    if not np.isnan(theta).any():
+        raise NeurozooError(f"{named} It has all of its layers, so nothing would evolve. Take another agent.")
     return [Genome(Weights.of(theta))], {}
 
 
