@@ -4,11 +4,14 @@ import ast
 import re
 import sys
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 from neurozoo.algorithms.quality_diversity.correction import correct_archive
 from neurozoo.errors import NeurozooError, needing
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 PROJECT = Path(__file__).parents[2]
 ENVS = PROJECT / "envs"
@@ -67,6 +70,17 @@ def test_all_locks_have_the_versions_of_that_for_tests(name):
 
     ours, tested = versions(f"requirements-{name}.txt"), versions("requirements-dev.txt")
     assert {package: version for package, version in ours.items() if tested.get(package, version) != version} == {}
+
+
+def test_locked_packages_have_what_they_require():
+    """`make setup` installs a list as it is, with --no-deps."""
+    locked = {canonicalize_name(name) for name in packages(["envs/requirements-dev.txt"])}
+    locked |= {canonicalize_name(name) for name in packages(["envs/overrides.in"])}
+    found = [each for each in metadata.distributions() if canonicalize_name(each.name) in locked]
+    assert len(found) > 200
+    required = [Requirement(text) for each in found for text in each.requires or ()]
+    needed = {canonicalize_name(each.name) for each in required if not each.marker or each.marker.evaluate()}
+    assert needed - locked == set()
 
 
 def test_snakemake_is_below_the_next_version_of_its_interfaces():
