@@ -10,7 +10,6 @@ from neurozoo.algorithms.neuroevolution.settings import (
     GaSettings,
     NoveltySettings,
     NsraSettings,
-    RandomSearchSettings,
 )
 
 _PUBLISHED_GA = GaSettings()
@@ -83,8 +82,8 @@ _ROBINSON = replace(
 _OURS = replace(_PUBLISHED_GA, test_cutoff=_TEST_CUTOFF)
 
 
-def _without_parents(settings: GaSettings) -> RandomSearchSettings:
-    return RandomSearchSettings(**vars(settings) | {"selection_threshold": 0})
+def _without_parents(settings: GaSettings) -> GaSettings:
+    return replace(settings, selection_threshold=0)
 
 
 _PUBLISHED_ES = EsSettings()

@@ -89,7 +89,7 @@ TOURNAMENT = 3  # individuals that meet in a tournament
 
 @dataclass(frozen=True, kw_only=True)
 class GaSettings(EvolutionSettings):
-    """Settings of the genetic algorithm; the defaults are the published ones.
+    """Settings of the genetic algorithm; the defaults are the published ones. Random search is T = 0.
 
     Source: Such et al. 2017, arXiv:1712.06567, and its published configuration.
     """
@@ -270,13 +270,6 @@ class GaSettings(EvolutionSettings):
                 f"selection_threshold is {self.selection_threshold:,}, but tournaments of {self.population_size:,} "
                 f"individuals leave {parents:,} parents. Set it to {parents}."
             )
-
-
-@dataclass(frozen=True, kw_only=True)
-class RandomSearchSettings(GaSettings):
-    """Settings of random search: those of the genetic algorithm, without parents."""
-
-    selection_threshold: Whole = setting(0, "T, the number of parents: none.", ge=0, le=0)
 
 
 def _is_modular(model: str) -> bool:

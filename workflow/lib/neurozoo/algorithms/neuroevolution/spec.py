@@ -11,10 +11,10 @@ from neurozoo.algorithms.neuroevolution.settings import (
     GaSettings,
     NoveltySettings,
     NsraSettings,
-    RandomSearchSettings,
 )
 from neurozoo.algorithms.session import RunContext, Session
 from neurozoo.algorithms.spec import FAMILY_TREE, AlgorithmSpec, session_of
+from neurozoo.errors import NeurozooError
 
 _SESSIONS = {  # by `selection`
     "asynchronous": "asynchronous_session.AsynchronousSession",
@@ -23,7 +23,10 @@ _SESSIONS = {  # by `selection`
 
 
 def _open_session(context: RunContext) -> Session:
-    kind = _SESSIONS.get(getattr(context.settings, "selection", ""), "session.EvolutionSession")
+    selection = getattr(context.settings, "selection", "")
+    kind = _SESSIONS.get(selection, "session.EvolutionSession")
+    if selection in _SESSIONS and context.algo != "ga":
+        raise NeurozooError(f"selection: {selection} is for ga, not for {context.algo}. Leave out selection.")
     return session_of(f"neuroevolution.{kind}")(context)
 
 
@@ -43,7 +46,7 @@ _selecting = partial(_spec, chooses="individual")
 
 SPECS = (
     _selecting("ga", "Genetic algorithm", GaSettings, extra_files=FAMILY_TREE),
-    _selecting("rs", "Random search", RandomSearchSettings),
+    _selecting("rs", "Random search", GaSettings),
     _spec("es", "Evolution strategies", EsSettings),
     _spec("ns_es", "NS-ES", NoveltySettings, chooses="report"),
     _spec("nsr_es", "NSR-ES", NoveltySettings, chooses="report"),
