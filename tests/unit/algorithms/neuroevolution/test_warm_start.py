@@ -217,9 +217,11 @@ def river_fit(model):
 
 
 def test_layers_that_both_networks_have_are_fixed_and_the_others_evolve(tmp_path):
-    shutil.copy(AGENT, tmp_path / "checkpoint.npz")
+    folder = tmp_path / "version.2"
+    folder.mkdir()
+    shutil.copy(AGENT, folder / "checkpoint.npz")
     decisions = read_checkpoint(AGENT).theta
-    for source in (AGENT, str(tmp_path)):
+    for source in (AGENT, str(folder)):
         (genome,) = read_layers(source, river_fit("modular_evolved")).genomes
         np.testing.assert_array_equal(genome.initial.theta, [*decisions, *[np.nan] * 9])
 

@@ -310,7 +310,7 @@ def read_layers(source: str, fit: Fit) -> Start:
         NeurozooError: The source is missing or no such file, a layer of the same name is another one here, or the
             networks share no layers or all.
     """
-    if is_text(source) or Path(source).suffix not in ("", ".npz"):
+    if is_text(source) or (Path(source).suffix not in ("", ".npz") and not Path(source).is_dir()):
         raise NeurozooError(f"fixed_layers_of: give a run's folder or a checkpoint.npz instead of {source!r}.")
     return _read(source, fit, "fixed_layers_of", in_folder=lambda folder: folder / "checkpoint.npz", read=_layers)
 
