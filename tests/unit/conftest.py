@@ -72,30 +72,34 @@ def frozen_folder(agent, played, once):
 
 @pytest.fixture(scope="session")
 def policy():
-    """Makes a checkpoint of a Keras network with random weights, with its action rule: `policy(model, game=...)`."""
+    """Makes a checkpoint of a Keras network with random weights, with its action rule: `policy(model, game=...)`.
+
+    `protocol` is the name of one; by default `machado2018`, with the game's own actions.
+    """
     from neurozoo.agents.checkpoint import Checkpoint
     from neurozoo.environments.game_networks import keras_layout_of
     from neurozoo.environments.protocols import protocol_of
 
-    def make(model="impala_shallow_lstm", *, game="breakout", seed=1):
-        protocol = protocol_of(game, "machado2018", action_set="minimal")
-        layout = keras_layout_of(game, model, protocol)
+    def make(model="impala_shallow_lstm", *, game="breakout", protocol=None, seed=1):
+        chosen = protocol_of(game, protocol) if protocol else protocol_of(game, "machado2018", action_set="minimal")
+        layout = keras_layout_of(game, model, chosen)
         random = np.random.default_rng(seed)
         theta = layout.draw(random) + random.normal(0, 0.02, layout.parameter_count).astype(np.float32)  # biases, too
         rule = "greedy" if layout.network.head == "q_values" else "sampled"
-        return Checkpoint(theta, "impala", game, model, 1, protocol, layout.num_actions, action_rule=rule)
+        return Checkpoint(theta, "impala", game, model, 1, chosen, layout.num_actions, action_rule=rule)
 
     return make
 
 
 @pytest.fixture(scope="session")
 def policy_folder(policy, once):
-    """Freezes such a policy once for all tests: `policy_folder(model)`."""
+    """Freezes such a policy once for all tests: `policy_folder(model, game=...)`."""
     from neurozoo.agents.freeze import freeze
 
-    def make(model="impala_shallow_lstm"):
+    def make(model="impala_shallow_lstm", **choices):
         return once(
-            f"policy-{model}/frozen", lambda folder: freeze(policy(model), folder, steps=12, scores={"test_score": 7.0})
+            "-".join(["policy", model, *choices.values()]) + "/frozen",
+            lambda folder: freeze(policy(model, **choices), folder, steps=12, scores={"test_score": 7.0}),
         )
 
     return make

@@ -325,7 +325,10 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         (DEMO + "comparisons: {keys: [rom]}", ["comparisons.keys[0]: 'rom' is not allowed; did you mean 'ram'?"]),
         *(
             ({"algo": algo, "models": [model], "games": [game]}, [f"games[0]: {algo} {answer}"])
-            for algo, model, known in (("dqn", "small", "river_crossing"), ("impala", "impala_deep", "maze"))
+            for algo, model, known in (
+                ("dqn", "small", "river_crossing"),
+                ("impala", "impala_deep", "maze, river_crossing"),
+            )
             for game, answer in (
                 (
                     "hard_maze",

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -10,6 +11,9 @@ from neurozoo.environments import make_world
 from neurozoo.environments.river_crossing import RiverCrossing, RiverRules
 from neurozoo.environments.river_world import view
 from neurozoo.errors import NeurozooError
+from neurozoo.rollouts import river_robustness
+from neurozoo.rollouts.perturbations import Perturbation
+from neurozoo.rollouts.player import Player
 from neurozoo.rollouts.river_robustness import CAUSES, as_table, measure_robustness, world_seeds
 
 FROZEN = {
@@ -26,33 +30,62 @@ def measured(agent, folder, **choices):
 
 
 def played_alone(frozen, *, width, seed, step_limit):
-    """The slow twin: one world, one observation at a time, with the network's own Keras call."""
-    model, river = frozen.load_keras(), RiverCrossing(RiverRules(min_width=width, max_width=width, attempts=1))
+    """The slow twin: one world, and the player of rollouts."""
+    player, river = (
+        Player(frozen, Perturbation(), seed=1),
+        RiverCrossing(RiverRules(min_width=width, max_width=width, attempts=1)),
+    )
     shape = make_world(frozen.game, frozen.protocol).shape
     river.reset(seed=seed)
+    player.begin(0)
     planes = [np.zeros(shape.plane, np.float32)] * shape.stack
     for step in range(1, step_limit + 1):
         planes = [*planes[1:], view(river, frozen.protocol.observation)]
-        outputs = model(np.concatenate(planes, axis=-1)[None]).numpy()[0]
-        river.step(int(outputs.argmax()))
+        river.step(int(player.decide(np.concatenate(planes, axis=-1)).chosen.argmax()))
         if river.is_over:
             return str(int(river.levels_solved)), str(step), river.cause
     return "0", str(step_limit), "age"
 
 
-@pytest.mark.parametrize("observation", FROZEN)
-def test_a_frozen_agent_plays_each_world_as_it_would_alone(frozen_folder, tmp_path, observation):
-    model, choices = FROZEN[observation]
-    folder = frozen_folder(model, **choices)
-    record, rows = measured(folder, tmp_path, widths=[0, 3], worlds=4, step_limit=12)
-    assert [(row["width"], int(row["seed"])) for row in rows] == [(w, s) for w in ("0", "3") for s in world_seeds(4)]
+@pytest.fixture
+def remembering(policy_folder, tmp_path):
+    """An agent with a memory, which also sees its last action; with a rule that draws nothing."""
+    folder = shutil.copytree(policy_folder(game="river_crossing", protocol="river_split"), tmp_path / "frozen")
+    record = json.loads((folder / "model.json").read_text())
+    (folder / "model.json").write_text(json.dumps(record | {"policy": "greedy"}))
+    return folder
+
+
+def assert_played_as_alone(folder, tmp_path, *, worlds):
+    record, rows = measured(folder, tmp_path, widths=[0, 3], worlds=worlds, step_limit=12)
+    seeds = world_seeds(worlds)
+    assert [(row["width"], int(row["seed"])) for row in rows] == [(w, s) for w in ("0", "3") for s in seeds]
     frozen = open_frozen(folder)
     for row in rows:
         twin = played_alone(frozen, width=int(row["width"]), seed=int(row["seed"]), step_limit=12)
         assert (row["complete"], row["age"], row["death"]) == twin
     assert record["agent"] == frozen.title
     for report in record["widths"]:
-        assert report["solved"] + sum(report[cause] for cause in CAUSES) == report["worlds"] == 4
+        assert report["solved"] + sum(report[cause] for cause in CAUSES) == report["worlds"] == worlds
+    return {row["age"] for row in rows}
+
+
+@pytest.mark.parametrize("observation", FROZEN)
+def test_a_frozen_agent_plays_each_world_as_it_would_alone(frozen_folder, tmp_path, observation):
+    model, choices = FROZEN[observation]
+    assert_played_as_alone(frozen_folder(model, **choices), tmp_path, worlds=4)
+
+
+def test_an_agent_remembers_each_world_by_itself(remembering, tmp_path, monkeypatch):
+    monkeypatch.setattr(river_robustness, "AT_ONCE", 4)  # so worlds follow one another
+    ages = assert_played_as_alone(remembering, tmp_path, worlds=7)
+    assert len(ages) > 1
+
+
+def test_an_agent_that_draws_its_actions_does_so(policy_folder, tmp_path):
+    folder = policy_folder(game="river_crossing", protocol="river_split")
+    _, rows = measured(folder, tmp_path, widths=[0], worlds=8, step_limit=12)
+    assert len({(row["age"], row["death"]) for row in rows}) > 1
 
 
 def test_the_scripted_agents_are_the_ends_of_the_scale(tmp_path):

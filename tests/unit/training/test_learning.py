@@ -142,14 +142,18 @@ def test_in_keras_a_learner_ends_the_same_without_the_op(runner, settings, tmp_p
     assert_same_results(tmp_path / "without", tmp_path / "with")
 
 
-@pytest.mark.long(seconds=10)
-def test_a_learner_of_the_river_crossing_task_that_is_killed_ends_the_same(runner, settings, tmp_path):
-    river = settings | {"protocol": "river_split", "action_set": None, "frames": 32 + 2 * 64}
-    arguments = {**DQN, "game": "river_crossing", "whole_settings": river}
+@pytest.mark.parametrize(("name", "frames", "reported"), [("dqn", 32 + 2 * 64, [96, 160]), ("impala", 200, [120, 200])])
+@pytest.mark.long(seconds=20)
+def test_a_learner_of_the_river_crossing_task_that_is_killed_ends_the_same(
+    runner, through, tmp_path, name, frames, reported
+):
+    arguments = through(name)[1] | {"game": "river_crossing"}
+    river = {"protocol": "river_split", "action_set": None, "frames": frames}
+    arguments |= {"whole_settings": arguments["whole_settings"] | river}
     runner.finish(tmp_path / "through", **arguments)
     checkpoint = read_checkpoint(tmp_path / "through" / "checkpoint.npz")
     assert (checkpoint.protocol.name, checkpoint.num_actions) == ("river_split", 18)
-    assert [record["frames"] for record in reports(tmp_path / "through")] == [96, 160]  # a frame is a step
+    assert [record["frames"] for record in reports(tmp_path / "through")] == reported  # a frame is a step
     process = runner.start(tmp_path / "killed", crash="after a report and before the state", **arguments)
     process.join(timeout=PATIENCE)
     assert process.exitcode == -signal.SIGKILL, runner.said()

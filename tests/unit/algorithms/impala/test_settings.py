@@ -20,7 +20,7 @@ from neurozoo.errors import NeurozooError
         ({"shards": 3}, "batch_size is 32 and shards 3"),
         (
             {"protocol": "simple_dqn"},
-            "one of the protocols machado2018, nature2015, maze, gymnasium, but protocol is 'simple_dqn'",
+            "one of the protocols machado2018, .*, gymnasium, but protocol is 'simple_dqn'",
         ),
         ({"engine": "batched", "num_envs": 33, "batch_size": 33}, "With engine batched, .* num_envs 33"),
         ({"engine": "batched", "actors": 1}, "With engine batched, one process plays .* actors 1"),

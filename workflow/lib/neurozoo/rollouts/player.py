@@ -79,7 +79,7 @@ class Player:
         self._actions = frozen.actions
         low, high = observation_range(frozen.protocol, frozen.shape) or (0.0, 1.0)
         self._deviation = perturbation.observation * (high - low)
-        forward = _compiled_forward_pass(frozen, noise=perturbation.parameter, seed=seed, prepare=prepare)
+        forward = compiled_forward_pass(frozen, noise=perturbation.parameter, seed=seed, prepare=prepare)
         self._is_continuous = frozen.is_continuous
         self._num_outputs = len(frozen.actions)
         rule = own_rule(frozen) if action_rule is None else action_rule
@@ -117,7 +117,7 @@ class Player:
         )
         (action,), outputs, self._state = self._policy.step(inputs, self._state, self._action_rng)
         assert outputs is not None  # the network is always asked
-        assert outputs.representation is not None  # see `_compiled_forward_pass`
+        assert outputs.representation is not None  # see `compiled_forward_pass`
         self._step += 1
         chosen = action if self._is_continuous else self._one_hot(int(action))
         if changed and changed.action is not None:
@@ -196,10 +196,14 @@ def default_epsilon(frozen: FrozenModel) -> float:
     return EPSILON if frozen.action_rule == "greedy" and not frozen.is_continuous else 0.0
 
 
-def _compiled_forward_pass(
-    frozen: FrozenModel, *, noise: float, seed: int, prepare: Callable[["keras.Model"], "keras.Model"] | None
+def compiled_forward_pass(
+    frozen: FrozenModel,
+    *,
+    noise: float = 0.0,
+    seed: int = 0,
+    prepare: Callable[["keras.Model"], "keras.Model"] | None = None,
 ) -> Forward:
-    """Returns a fast function of the frozen network."""
+    """Returns a fast function of the frozen network; each size of batch is compiled once."""
     import tensorflow as tf
 
     model = frozen.step_model([frozen.representation.name, frozen.layers[-1].name])

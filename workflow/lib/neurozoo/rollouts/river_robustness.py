@@ -5,7 +5,7 @@ Source: the robustness test of github.com/WatchJolley/rivercrossing: 10,000 fixe
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import sqrt
 from pathlib import Path
@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from neurozoo.agents.frozen import open_frozen
+from neurozoo.agents.policies import ACTION_RULES, PolicyInputs
 from neurozoo.environments.episode_seeds import RANGES
 from neurozoo.environments.games import RIVER_ACTIONS
 from neurozoo.environments.protocols import Protocol, get_protocol
@@ -23,6 +24,7 @@ from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.files import write_json
 from neurozoo.files.csv import write_csv_rows
 from neurozoo.machine import provenance
+from neurozoo.rollouts.player import compiled_forward_pass
 from neurozoo.text import markdown_table
 
 CAUSES = ("edge", "trap", "water", "age")
@@ -34,7 +36,8 @@ AT_ONCE = 256  # worlds that are played side by side
 _SCRIPTED: dict[str, Callable[[], Agent]] = {"shunting": ShuntingAgent, "planning": PlanningAgent}
 BASELINES = (*_SCRIPTED, "random")
 
-Choose = Callable[[Sequence[RiverCrossingWorld]], np.ndarray]  # the outputs for some worlds: (worlds, 18)
+# From some worlds by their places, of which there are at most `AT_ONCE`, to the outputs for each: (worlds, 18).
+Choose = Callable[[Mapping[int, RiverCrossingWorld]], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -68,29 +71,31 @@ def play_worlds(
 ) -> Iterator[Outcome]:
     """Plays worlds of one width, each once, and yields outcomes as they come.
 
-    The agent, `choose`, may not remember anything between steps, except through the world. Its protocol says what it
-    sees. Seeds are all different. After `step_limit` steps in a world, the agent has failed by `age`.
+    `choose` is the agent, which may remember what it did at each place. Its protocol says what it sees. Seeds are all
+    different. After `step_limit` steps in a world, the agent has failed by `age`.
     """
     is_faithful = protocol.rules == "faithful"
     options = {"step_limit": step_limit, "start_column": start_column}
     rules = RiverRules(is_faithful, min_width=width, max_width=width, attempts=1, **options)
     waiting = iter(seeds)
-    free = [RiverCrossingWorld("river_crossing", protocol, rules) for _ in range(min(AT_ONCE, len(seeds)))]
-    playing: dict[int, RiverCrossingWorld] = {}  # by seed
+    worlds = [RiverCrossingWorld("river_crossing", protocol, rules) for _ in range(min(AT_ONCE, len(seeds)))]
+    free = list(range(len(worlds)))
+    playing: dict[int, int] = {}  # seeds by place
     while True:
         while free and (seed := next(waiting, None)) is not None:
-            playing[seed] = free.pop()
-            playing[seed].reset(seed=seed)
+            playing[place := free.pop()] = seed
+            worlds[place].reset(seed=seed)
         if not playing:
             return
-        for world, outputs in zip(playing.values(), choose(list(playing.values())), strict=True):
-            world.act(outputs)
-        for seed, world in list(playing.items()):
-            river = world.river
+        for place, outputs in zip(playing, choose({place: worlds[place] for place in playing}), strict=True):
+            worlds[place].act(outputs)
+        for place, seed in list(playing.items()):
+            world, river = worlds[place], worlds[place].river
             if river.levels_solved or river.final_positions:
                 is_solved = river.levels_solved > 0
                 yield Outcome(width, seed, is_solved, world.steps, "" if is_solved else river.cause)
-                free.append(playing.pop(seed))
+                del playing[place]
+                free.append(place)
 
 
 def summarise(outcomes: Sequence[Outcome]) -> dict[str, object]:
@@ -189,15 +194,25 @@ def _agent(agent: str | os.PathLike) -> tuple[str, Protocol, Choose]:
     frozen = open_frozen(agent)
     if frozen.game != "river_crossing":
         raise NeurozooError(f"{agent} plays {frozen.game!r}. Robustness is tested in the river crossing task only.")
-    model = frozen.load_keras()
+    policy = ACTION_RULES[frozen.action_rule](compiled_forward_pass(frozen), state_shapes=frozen.state_shapes)
+    random, actions = np.random.default_rng(0), np.eye(len(frozen.actions), dtype=np.float32)
+    # At each place: the action before, and what the network remembers.
+    before, state = np.zeros(AT_ONCE, np.int64), policy.initial_state(AT_ONCE)
 
-    def choose(worlds: Sequence[RiverCrossingWorld]) -> np.ndarray:
-        # One size of batch, so that TensorFlow compiles the network once.
-        next_power_of_two = 1 << (len(worlds) - 1).bit_length()
-        batch = np.zeros((next_power_of_two, *frozen.shape.observation), np.float32)
-        for place, world in enumerate(worlds):
-            batch[place] = world.observation
-        return model.predict_on_batch(batch)[: len(worlds)]
+    def choose(worlds: Mapping[int, RiverCrossingWorld]) -> np.ndarray:
+        # Batches of few sizes, each of which is compiled once. A world is over with its first reward.
+        count, size = len(worlds), 1 << (len(worlds) - 1).bit_length()
+        places = np.resize(list(worlds), size)
+        is_first = np.resize([world.steps == 0 for world in worlds.values()], size)
+        before[places[is_first]] = 0
+        observation = np.zeros((size, *frozen.shape.observation), np.float32)
+        for row, world in enumerate(worlds.values()):
+            observation[row] = world.observation
+        inputs = PolicyInputs(observation, before[places], np.zeros(size, np.float32), is_first)
+        step = policy.step(inputs, tuple(each[places] for each in state), random)
+        for kept, new in zip((before, *state), (step.action, *step.state), strict=True):
+            kept[places[:count]] = new[:count]
+        return actions[step.action[:count]]
 
     return frozen.title, frozen.protocol, choose
 
@@ -205,13 +220,13 @@ def _agent(agent: str | os.PathLike) -> tuple[str, Protocol, Choose]:
 def _scripted(name: str) -> Choose:
     actions = np.eye(len(RIVER_ACTIONS), dtype=np.float32)
     random = np.random.default_rng(0)
-    # Each world has an agent of its own, because agents remember their plan.
+    # Each place has an agent of its own, because agents remember their plan.
     agents: dict[int, Agent] = defaultdict(_SCRIPTED.get(name))
 
-    def choose(worlds: Sequence[RiverCrossingWorld]) -> np.ndarray:
+    def choose(worlds: Mapping[int, RiverCrossingWorld]) -> np.ndarray:
         if name == "random":
             return actions[random.integers(len(RIVER_ACTIONS), size=len(worlds))]
-        return actions[[agents[id(world)](world.river) for world in worlds]]
+        return actions[[agents[place](world.river) for place, world in worlds.items()]]
 
     return choose
 

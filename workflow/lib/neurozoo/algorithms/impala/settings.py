@@ -27,8 +27,8 @@ class ImpalaSettings(LearnerSettings):
     """
 
     ALGO: ClassVar = "impala"
-    # Of ale-py's vector environment, and mazes. `simple_dqn` has steps without action at the start, for dqn alone.
-    PROTOCOLS: ClassVar = ("machado2018", "nature2015", "maze", "gymnasium")
+    # Of what vector environments play. `simple_dqn` has steps without action at the start, for dqn alone.
+    PROTOCOLS: ClassVar = ("machado2018", "nature2015", "maze", "river_fixed", "river_split", "gymnasium")
     OUTSIDE_HASH: ClassVar[tuple[str, ...]] = (*LearnerSettings.OUTSIDE_HASH, "test_actions", "test_epsilon")
 
     # budget
