@@ -1,4 +1,5 @@
 import math
+from collections import defaultdict
 
 import numpy as np
 import pytest
@@ -64,10 +65,11 @@ def test_walking_right_ends_in_the_water_if_nothing_is_in_the_way(protocol):
 
 
 def test_an_agent_that_solves_a_world_is_counted_with_its_steps_as_in_a_game_of_its_own():
-    def shunting(worlds):
-        return ACTIONS[[agents.setdefault(id(world), ShuntingAgent())(world.river) for world in worlds]]
+    agents = defaultdict(ShuntingAgent)
 
-    agents: dict = {}
+    def shunting(worlds):
+        return ACTIONS[[agents[place](world.river) for place, world in worlds.items()]]
+
     found = outcomes(shunting, width=2, count=20)
     for outcome in found:
         river, agent, steps = RiverCrossing(RiverRules(min_width=2, max_width=2, attempts=1)), ShuntingAgent(), 0
