@@ -55,6 +55,11 @@ def test_many_differences_are_counted_and_names_stay_different():
     assert [name.rpartition(", ")[2] for name in name_differences(cut).values()] == ["a", "b"]
 
 
+def test_a_setting_that_a_run_is_older_than_has_its_default():
+    older, newer = run_of(), run_of(settings="bb", settings_target_score="39", run=2)
+    assert named(older, newer) == ["target_score default", "target_score 39"]
+
+
 def test_unknown_settings_are_never_those_of_a_run_of_ours():
     new, old = run_of(settings_mutation_power="0.5"), run_of(settings=None, run=2)
     assert named(new, old) == ["", "settings unknown"]

@@ -153,7 +153,8 @@ def _with_networks(metrics: "pd.DataFrame") -> "pd.DataFrame":
         return metrics
     told = descriptions.where(is_edited)
     settings = metrics[SETTINGS].astype("string")
-    return metrics.assign(**{SETTINGS: settings.str.cat(told, sep=" ").fillna(settings), OF_SETTINGS + "network": told})
+    named = {OF_SETTINGS + "network": descriptions.fillna(UNKNOWN).where(is_edited)}
+    return metrics.assign(**{SETTINGS: settings.str.cat(told, sep=" ").fillna(settings)}, **named)
 
 
 def distinct_rows(table: "pd.DataFrame", columns: Sequence[str]) -> tuple[np.ndarray, "pd.DataFrame"]:
@@ -190,7 +191,9 @@ def name_variants(records: Mapping[str, Facts], labels: Mapping[str, str]) -> di
         A different name for each hash: its label from experiments, or what differs from the other hashes. If there is
         one hash and no label, its name is empty.
     """
-    differences = name_differences({key: record for key, record in records.items() if key != UNKNOWN})
+    # A record lacks what is newer than its run, and a new setting changes nothing by default.
+    recorded = {key: record for key, record in records.items() if key != UNKNOWN}
+    differences = name_differences(recorded, absent="default")
     differences[UNKNOWN] = f"settings {UNKNOWN}" if len(records) > 1 else ""
     names = {key: labels.get(key) or differences[key] for key in records}
     return {
@@ -199,8 +202,10 @@ def name_variants(records: Mapping[str, Facts], labels: Mapping[str, str]) -> di
     }
 
 
-def name_differences(records: Mapping[str, Facts]) -> dict[str, str]:
+def name_differences(records: Mapping[str, Facts], *, absent: str = UNKNOWN) -> dict[str, str]:
     """Names each record by the entries in which the records differ, such as `mutation_power 0.5`.
+
+    `absent` stands for the value of an entry that a record lacks.
 
     Returns:
         A different name for each record; it ends with the record's key where the first differences are the same.
@@ -209,7 +214,7 @@ def name_differences(records: Mapping[str, Facts]) -> dict[str, str]:
     differing = [name for name in entries if len({record.get(name) for record in records.values()}) > 1]
     names = {}
     for key, record in records.items():
-        parts = [f"{name} {_shortened(record.get(name, UNKNOWN))}" for name in differing[:_MOST_NAMED]]
+        parts = [f"{name} {_shortened(record.get(name, absent))}" for name in differing[:_MOST_NAMED]]
         if len(differing) > _MOST_NAMED:
             parts.append(f"{len(differing) - _MOST_NAMED} more")
         names[key] = ", ".join(parts)
