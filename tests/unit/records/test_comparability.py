@@ -60,6 +60,11 @@ def test_a_setting_that_a_run_is_older_than_has_its_default():
     assert named(older, newer) == ["target_score default", "target_score 39"]
 
 
+def test_a_file_that_a_run_did_not_record_is_unknown():
+    older, newer = run_of(), run_of(settings="bb", settings_start_sha256="1a", run=2)
+    assert named(older, newer) == ["start_sha256 unknown", "start_sha256 1a"]
+
+
 def test_unknown_settings_are_never_those_of_a_run_of_ours():
     new, old = run_of(settings_mutation_power="0.5"), run_of(settings=None, run=2)
     assert named(new, old) == ["", "settings unknown"]

@@ -191,8 +191,9 @@ def name_variants(records: Mapping[str, Facts], labels: Mapping[str, str]) -> di
         A different name for each hash: its label from experiments, or what differs from the other hashes. If there is
         one hash and no label, its name is empty.
     """
-    # A record lacks what is newer than its run, and a new setting changes nothing by default.
-    recorded = {key: record for key, record in records.items() if key != UNKNOWN}
+    # A record lacks what is newer than its run, and a new setting changes nothing by default. A file may be any.
+    files = dict.fromkeys(_STARTS, UNKNOWN)
+    recorded = {key: {**record, **files, **record} for key, record in records.items() if key != UNKNOWN}
     differences = name_differences(recorded, absent="default")
     differences[UNKNOWN] = f"settings {UNKNOWN}" if len(records) > 1 else ""
     names = {key: labels.get(key) or differences[key] for key in records}
