@@ -22,10 +22,12 @@ from neurozoo.plan.planned_runs import (
     runs_of_game,
     runs_with_layer,
     runs_with_lean,
+    start_files,
 )
 from neurozoo.plan.products import games_in_grids
 
-DEMO = "experiments: {demo: {algo: ga, games: [pong], models: [large]}}\n"
+DEMO_EXPERIMENT = "algo: ga, games: [pong], models: [large]"
+DEMO = f"experiments: {{demo: {{{DEMO_EXPERIMENT}}}}}\n"
 
 
 def checked(text: str) -> dict:
@@ -95,6 +97,24 @@ def test_a_run_has_the_settings_of_its_experiment_and_any_other_run_those_of_its
     assert (outside["frames"], outside["population_size"]) == (2000, ALGORITHMS["ga"].presets["demo"].population_size)
     assert run_settings(config, algo="rs", game="pong", model="large", run=1)["selection_threshold"] == 0
     assert set(inside) == {field.name for field in fields(GaSettings)}
+
+
+@pytest.mark.parametrize(
+    ("source", "file"),
+    [
+        ("runs/1/", "runs/1/checkpoint.npz"),  # a folder that need not exist yet
+        ("of.old/", "of.old/checkpoint.npz"),
+        ("population.json", "population.json"),
+        ("population", "population"),
+        ("'[[1]]'", None),  # the population itself
+    ],
+)
+def test_what_a_run_starts_from_is_a_file(source, file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "of.old").mkdir()
+    (tmp_path / "population").touch()
+    config = checked(f"experiments: {{e: {{{DEMO_EXPERIMENT}, overrides: {{load_population: {source}}}}}}}")
+    assert start_files(config, algo="ga", game="pong", model="large", run=1) == [file] * (file is not None)
 
 
 def test_a_run_belongs_to_an_experiment_exactly_if_that_lists_it():

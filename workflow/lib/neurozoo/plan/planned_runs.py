@@ -256,11 +256,13 @@ def planned_facts(config: Mapping, **run: Any) -> dict[str, str]:
 
 def start_files(config: Mapping, **run: Any) -> list[str]:
     """Returns the files that a run starts from, and for the folder of another run its checkpoint; empty for most."""
-    return [
-        source if Path(source).suffix or Path(source).is_file() else f"{source.rstrip('/')}/checkpoint.npz"
-        for source in settings_of_run(config, **run).start_sources
-        if not is_text(source)
-    ]
+    sources = [source for source in settings_of_run(config, **run).start_sources if not is_text(source)]
+    return [f"{source.rstrip('/')}/checkpoint.npz" if _is_folder(Path(source)) else source for source in sources]
+
+
+def _is_folder(path: Path) -> bool:
+    """Whether a path names a folder, which need not exist yet."""
+    return path.is_dir() or not (path.suffix or path.is_file())
 
 
 def settings_of_run(config: Mapping, *, algo: str, game: str, model: str, run: int | str) -> Any:
