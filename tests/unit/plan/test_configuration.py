@@ -84,7 +84,12 @@ def test_a_whole_number_with_an_exponent_becomes_an_integer():
         ),
         (
             "experiments: {d: {algo: dqn, games: [pong], models: [small]}}\ngenerations: {experiments: [d]}",
-            ["generations.experiments[0]: d has the algorithm dqn, whose log has no genomes of generations."],
+            ["generations.experiments[0]: the logs of d have no genomes of generations. Runs of ga"],
+        ),
+        (
+            "experiments: {j: {algo: ga, preset: jolley2018, games: [river_crossing], models: [modular]}}\n"
+            "generations: {experiments: [j]}",
+            ["generations.experiments[0]: the logs of j have no genomes of generations. Runs of ga"],
         ),
         (
             DEMO + "imports: {i: {genome: '(1, (2, 0.002))', game: gym.CartPole-v1, model: large}}",

@@ -112,7 +112,7 @@ def test_what_a_run_can_have_passes(target):
             "dqn/pong/small/1/lineage.png",
             "dqn has no family tree, so its runs have no lineage.png. These have it: ga, ga_ns.",
         ),
-        ("es/pong/virtual_bn/1/generations.mp4", "es has no genomes of generations in its log, so"),
+        ("es/pong/virtual_bn/1/generations.mp4", "The log of es/pong/virtual_bn/1 has no genomes of generations, so"),
         ("rs/pong/small/1/phases.png", "rs has no phases of play, training and tests, so its runs have no ph"),
         ("ga/pong/small/1/episodes.csv", "ga has no single games of training in its log, so its runs have no e"),
         ("impala/pong/impala_shallow/1/profile.json", "so its runs have no profile.json. These have it: dqn."),

@@ -192,33 +192,20 @@ def test_a_run_continues_exactly(make):
     check_resuming(make, by_weights)
 
 
-@pytest.fixture
-def trained(small_noise_table, tmp_path):
-    def run(algo):
-        settings = TOURNAMENTS | {
-            "num_validation_episodes": 1, "num_test_episodes": 2, "test_cutoff": 20, "mutation_power": 0.4,
-            "episode_cutoff_mode": 20, "frames": 300,
-        }  # fmt: skip
-        game = {"algo": algo, "game": "gym.CartPole-v1", "model": "simple", "run": 1}
-        files = {"core": tmp_path / "none.so", "noise": small_noise_table, "run_dir": tmp_path / "run"}
-        train(make_context(**game, **files, settings=settings), terminal="lines")
-        return read_log(tmp_path / "run" / "log.jsonl")
-
-    return run
-
-
-def test_a_run_with_tournaments_keeps_two_of_three(trained):
-    reports = [report["Lineage"] for report in trained("ga")]
+def test_a_run_with_tournaments_keeps_two_of_three(small_noise_table, tmp_path):
+    settings = TOURNAMENTS | {
+        "num_validation_episodes": 1, "num_test_episodes": 2, "test_cutoff": 20, "mutation_power": 0.4,
+        "episode_cutoff_mode": 20, "frames": 300,
+    }  # fmt: skip
+    game = {"algo": "ga", "game": "gym.CartPole-v1", "model": "simple", "run": 1}
+    files = {"core": tmp_path / "none.so", "noise": small_noise_table, "run_dir": tmp_path / "run"}
+    train(make_context(**game, **files, settings=settings), terminal="lines")
+    reports = [report["Lineage"] for report in read_log(tmp_path / "run" / "log.jsonl")]
     assert len(reports) >= 2
     for lineage in reports:
         parents = [row[:2] for row in lineage if row[COLUMNS.index("is_parent")]]
         assert len(parents) == 5
         assert {place // 3 for _, place in parents} == {0, 1, 2}  # of both tournaments, and who was left over
-
-
-def test_tournaments_are_refused_where_nothing_is_selected(trained):
-    with pytest.raises(NeurozooError, match="selection: tournaments is for ga, not for rs"):
-        trained("rs")
 
 
 def test_a_run_ends_at_its_target():

@@ -60,7 +60,7 @@ def test_what_is_no_limit_is_refused(setting):
 def test_only_tests_have_the_cutoff_of_tests(algo, test_cutoff, limit):
     changes = {"population_size": 4, "num_test_episodes": 2, "episode_cutoff_mode": 30, "test_cutoff": test_cutoff}
     if algo in ("ga", "rs", "ga_ns"):
-        changes |= {"selection_threshold": 2, "validation_threshold": 2, "num_validation_episodes": 1}
+        changes |= {"selection_threshold": 2 * (algo != "rs"), "validation_threshold": 2, "num_validation_episodes": 1}
     settings = resolve_settings(algo, preset="demo", overrides=changes)
     layout = SimpleNamespace(parameter_count=10, initialise=lambda noise: noise.copy(), needs_statistics=False)
     search = ALGORITHMS[algo](

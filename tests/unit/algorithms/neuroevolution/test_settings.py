@@ -110,6 +110,7 @@ def test_random_search_differs_from_the_ga_by_having_no_parents():
         ("ga", "demo", {"populationsize": 5}, "ga has no setting 'populationsize'; did you mean 'population_size'"),
         ("ga", "demo", {"protocol": "uber2019"}, "did you mean 'uber2018'"),
         ("ga", "demo", {"action_set": "ful"}, "did you mean 'full'"),
+        ("rs", "demo", {"selection_threshold": 2}, r"random search \(rs\) has no parents. Leave it out, or choose"),
         ("ga", "demo", {"observation": "pixel"}, "did you mean 'pixels'"),
         ("ga", "demo", {"observation": "pixels", "protocol": "uber2018"}, "cannot be chosen"),
         ("ga", "demo", {"start_state": "2019"}, "did you mean '2018'"),

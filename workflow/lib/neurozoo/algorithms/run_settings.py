@@ -109,6 +109,11 @@ class Settings:
         return 1
 
     @property
+    def logs_genomes(self) -> bool:
+        """Whether reports have the genome of each generation's elite, so that it can be frozen and filmed."""
+        return False
+
+    @property
     def start_sources(self) -> tuple[str, ...]:
         """Files and folders of runs that a run starts from; none for most."""
         return ()

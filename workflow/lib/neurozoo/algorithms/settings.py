@@ -23,15 +23,17 @@ def resolve_settings(
         NeurozooError: The algorithm, the preset or a setting is unknown, or a value is out of range. The message
             suggests the most similar name.
     """
-    presets = get_algorithm(algo).presets
-    if preset not in presets:
+    spec = get_algorithm(algo)
+    if preset not in spec.presets:
         raise unknown_preset(preset, algo)
-    settings = presets[preset]
+    settings = spec.presets[preset]
     known = [field.name for field in fields(settings)]
     for name in overrides or {}:
         if name not in known:
             raise unknown_setting(name, algo)
-    return settings.changed(overrides or {}, from_yaml=from_yaml)
+    settings = settings.changed(overrides or {}, from_yaml=from_yaml)
+    spec.check(settings)
+    return settings
 
 
 def fitting_settings(

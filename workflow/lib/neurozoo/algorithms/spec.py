@@ -63,6 +63,7 @@ class AlgorithmSpec:
         outputs_are_returns: Whether a network's outputs estimate returns (Q-values).
         chooses: What the best `score` chooses: the `individual` of a report, which has it then, so that it is too
             optimistic; the `report` whose agent is the result; or nothing. `test_score` is never chosen by.
+        check: Raises an error if the algorithm cannot have these settings, though others of their class can.
         check_game: Returns a game's id, or raises an error that says what is wrong with it.
         check_variant: Returns the canonical name of a `{model}`, or raises an error that says what is wrong with it.
     """
@@ -81,6 +82,7 @@ class AlgorithmSpec:
     predicts_levels: bool = False
     outputs_are_returns: bool = False
     chooses: Literal["individual", "report", ""] = ""
+    check: Callable[[Any], None] = lambda settings: None
     check_game: Callable[[str], str] = check_game
     check_variant: Callable[[str], str] = check_network
 
@@ -93,11 +95,6 @@ class AlgorithmSpec:
     def has_levels(self) -> bool:
         """Whether an archive holds levels, so that heat map, movie and page can be made."""
         return set(LEVEL_FILES) <= set(self.extra_files)
-
-    @property
-    def logs_genomes(self) -> bool:
-        """Whether reports have the genome of each generation's elite, so that it can be frozen and filmed."""
-        return "noise" in self.needs and self.chooses == "individual"
 
     @property
     def files(self) -> tuple[str, ...]:

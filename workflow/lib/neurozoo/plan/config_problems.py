@@ -61,7 +61,14 @@ def config_problems(config: Mapping) -> Iterator[str]:
         are_names_right = False
         yield problem
     if are_names_right:  # runs can be counted only then
-        for find in (_world_problems, _claim_problems, _noise_problems, _rollout_problems, _shown_problems):
+        for find in (
+            _world_problems,
+            _claim_problems,
+            _noise_problems,
+            _rollout_problems,
+            _shown_problems,
+            _generations_problems,
+        ):
             yield from find(config)
 
 
@@ -90,7 +97,6 @@ def _name_problems(config: Mapping) -> Iterator[str]:
             elif name not in config["experiments"]:
                 known = config["experiments"]
                 yield f"{section}.experiments[{number}]: {unknown_name('experiment', name, known)}"
-    yield from _generations_problems(config)
     yield from _folder_problems(config)
     yield from _label_problems(config)
     layers = {layer.name for network in ARCHITECTURES.values() for layer in network.layers}
@@ -133,12 +139,11 @@ def _complaints(place: str, names: Iterable[str], check: Callable[[str], object]
 
 def _generations_problems(config: Mapping) -> Iterator[str]:
     for number, name in enumerate(config["generations"]["experiments"]):
-        algo = config["experiments"].get(name, {}).get("algo")
-        if algo in ALGORITHMS and not ALGORITHMS[algo].logs_genomes:
-            able = ", ".join(each for each, spec in ALGORITHMS.items() if spec.logs_genomes)
+        experiment = config["experiments"][name]
+        if any(not settings_of(experiment["algo"], choice).logs_genomes for choice in members_of(experiment)):
             yield (
-                f"generations.experiments[{number}]: {name} has the algorithm {algo}, whose log has no genomes of "
-                f"generations. These have them: {able}."
+                f"generations.experiments[{number}]: the logs of {name} have no genomes of generations. Runs of ga, rs "
+                "and ga_ns without crossover have them."
             )
 
 

@@ -53,8 +53,6 @@ _OF = {
 
 # Files that need something else, what it is, and which algorithms have it.
 _OF_SOME: tuple[tuple[str, str, Callable[[AlgorithmSpec], bool]], ...] = (
-    (r"generations\.mp4|generations/.*", "genomes of generations in its log", lambda spec: spec.logs_genomes),
-    (r"lineage\.parquet", "genomes of generations in its log", lambda spec: spec.logs_genomes),
     (r"lineage\.(pdf|svg|png)", "family tree", lambda spec: "lineage.png" in spec.files),
     (r"phases\..*", "phases of play, training and tests", lambda spec: "phases.csv" in spec.files),
     (r"profile\..*", "phases of play, training and tests", lambda spec: "phases.csv" in spec.files),
@@ -62,6 +60,8 @@ _OF_SOME: tuple[tuple[str, str, Callable[[AlgorithmSpec], bool]], ...] = (
     (r"episodes\.csv", "single games of training in its log", lambda spec: "episodes.csv" in spec.files),
     (r"population.*", "populations to keep", lambda spec: "record_population" in spec.settings.schema()["properties"]),
 )
+# Files that need the genome of each generation's elite.
+_OF_GENOMES = r"generations\.mp4|generations/.*|lineage\.parquet"
 # Files of trained runs that imported agents cannot have.
 _OF_TRAINING = (
     r"log\.jsonl|train\..*|metrics\.csv|tags/.*|snapshots/.*|generations.*|lineage\..*|phases\..*|profile\..*|"
@@ -110,6 +110,11 @@ def check_run_targets(config: Mapping, targets: Iterable[str]) -> None:
                 "rollout.npz or evaluation.json, for example."
             )
         _check_result(run, name)
+        if re.fullmatch(_OF_GENOMES, name) and not settings_of_run(config, **asdict(run)).logs_genomes:
+            raise NeurozooError(
+                f"The log of {run.name} has no genomes of generations, so there is no {name}. Runs of ga, rs and ga_ns "
+                "without crossover have them."
+            )
         if name.startswith(("evaluation.", "causal.")) and run.model in KERAS_NETWORKS:
             other = "test.json (docs/dqn.md)" if name.startswith("e") else "rollouts/with_NAME.npz (docs/causal.md)"
             raise NeurozooError(

@@ -180,6 +180,11 @@ class GaSettings(EvolutionSettings):
             )
 
     @property
+    def logs_genomes(self) -> bool:
+        """Children of two parents have weights of their own instead of a genome that others can decode."""
+        return self.crossover == "none"
+
+    @property
     def num_in_flight(self) -> int:
         """Episodes in flight of the asynchronous form."""
         return self.episodes_in_flight or max(1, self.population_size // 4)

@@ -25,9 +25,15 @@ _SESSIONS = {  # by `selection`
 def _open_session(context: RunContext) -> Session:
     selection = getattr(context.settings, "selection", "")
     kind = _SESSIONS.get(selection, "session.EvolutionSession")
-    if selection in _SESSIONS and context.algo != "ga":
-        raise NeurozooError(f"selection: {selection} is for ga, not for {context.algo}. Leave out selection.")
     return session_of(f"neuroevolution.{kind}")(context)
+
+
+def _check_random_search(settings: GaSettings) -> None:
+    if settings.selection_threshold:
+        raise NeurozooError(
+            f"selection_threshold is {settings.selection_threshold:,}, but random search (rs) has no parents. Leave it "
+            "out, or choose the algorithm ga."
+        )
 
 
 def _spec(name: str, title: str, settings: type[EvolutionSettings], **traits: Any) -> AlgorithmSpec:
@@ -46,7 +52,7 @@ _selecting = partial(_spec, chooses="individual")
 
 SPECS = (
     _selecting("ga", "Genetic algorithm", GaSettings, extra_files=FAMILY_TREE),
-    _selecting("rs", "Random search", GaSettings),
+    _selecting("rs", "Random search", GaSettings, check=_check_random_search),
     _spec("es", "Evolution strategies", EsSettings),
     _spec("ns_es", "NS-ES", NoveltySettings, chooses="report"),
     _spec("nsr_es", "NSR-ES", NoveltySettings, chooses="report"),
