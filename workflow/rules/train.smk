@@ -95,6 +95,8 @@ use rule train as train_archive with:
 
 rule profile_learner:
     """Measures where a learner spends its time."""
+    input:
+        unpack(foundations_of),
     output:
         report="<results>/runs/{algo}/{game}/{model}/{run}/profile.json",
         flames="<results>/runs/{algo}/{game}/{model}/{run}/profile.html",

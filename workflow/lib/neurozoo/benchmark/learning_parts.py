@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -61,13 +62,13 @@ def profile_learning(
             advance(learner, learner.settings.learning_starts + 200)  # afterwards everything is compiled
             rows = [_row("all together", lambda: advance(learner, steps))]
             if flames is not None:
-                title = f"{algo} {preset}, {model} in {game}: {steps} steps"
+                title = f"{algo}, {model} in {game}: {steps} steps"
                 write_flames(flames, record_flames(lambda: advance(learner, steps)), title=title)
             rows += [_row(part, run) for part, run in _parts(learner, steps).items()]
         finally:
             learner.close()
-    facts = {"algo": algo, "game": game, "model": model, "preset": preset, "steps": steps, "threads": threads}
-    return {"settings": {**facts, **chosen}, "parts": [*rows[1:], rows[0]]}
+    facts = {"algo": algo, "game": game, "model": model, "steps": steps, "threads": threads}
+    return {"settings": {**facts, **asdict(learner.settings)}, "parts": [*rows[1:], rows[0]]}
 
 
 def _parts(learner: DeepQLearner, steps: int) -> dict[str, Callable[[], int]]:
@@ -110,7 +111,7 @@ def as_table(report: Mapping) -> Table:
     """Returns a report of `profile_learning` as a table."""
     facts = report["settings"]
     return Table(
-        f"{facts['algo']} {facts['preset']}, {facts['model']} in {facts['game']}, {facts['threads']} threads",
+        f"{facts['algo']}, {facts['model']} in {facts['game']}, {facts['threads']} threads",
         "A step is a decision of one environment, with its share of prediction and training.",
         (
             Column("part", "", "part"),
