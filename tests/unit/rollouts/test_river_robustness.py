@@ -76,16 +76,23 @@ def test_a_frozen_agent_plays_each_world_as_it_would_alone(frozen_folder, tmp_pa
     assert_played_as_alone(frozen_folder(model, **choices), tmp_path, worlds=4)
 
 
+def test_a_network_with_q_values_plays_each_world_as_it_would_alone(policy_folder, tmp_path):
+    folder = policy_folder("small_layer_norm", game="river_crossing", protocol="river_split")
+    assert_played_as_alone(folder, tmp_path, worlds=4)
+
+
 def test_an_agent_remembers_each_world_by_itself(remembering, tmp_path, monkeypatch):
     monkeypatch.setattr(river_robustness, "AT_ONCE", 4)  # so worlds follow one another
     ages = assert_played_as_alone(remembering, tmp_path, worlds=7)
     assert len(ages) > 1
 
 
-def test_an_agent_that_draws_its_actions_does_so(policy_folder, tmp_path):
-    folder = policy_folder(game="river_crossing", protocol="river_split")
-    _, rows = measured(folder, tmp_path, widths=[0], worlds=8, step_limit=12)
-    assert len({(row["age"], row["death"]) for row in rows}) > 1
+def test_an_agent_that_draws_its_actions_does_so_and_the_same_ones_again(policy_folder, remembering, tmp_path):
+    drawing = policy_folder(game="river_crossing", protocol="river_split")
+    first, second, greedy = (
+        measured(folder, tmp_path, widths=[0], worlds=8, step_limit=40)[1] for folder in (drawing, drawing, remembering)
+    )
+    assert first == second != greedy
 
 
 def test_the_scripted_agents_are_the_ends_of_the_scale(tmp_path):
