@@ -32,6 +32,7 @@ WIDTHS = (0, 1, 2, 3, 4)  # the last one is wider than any river of the task: an
 WORLDS = 10_000
 SEED = 12345  # of the seeds of the worlds
 AT_ONCE = 256  # worlds that are played side by side
+FEW = 16  # the last ones, which take longest, are computed in smaller batches
 
 _SCRIPTED: dict[str, Callable[[], Agent]] = {"shunting": ShuntingAgent, "planning": PlanningAgent}
 BASELINES = (*_SCRIPTED, "random")
@@ -200,8 +201,9 @@ def _agent(agent: str | os.PathLike) -> tuple[str, Protocol, Choose]:
     before, state = np.zeros(AT_ONCE, np.int64), policy.initial_state(AT_ONCE)
 
     def choose(worlds: Mapping[int, RiverCrossingWorld]) -> np.ndarray:
-        # Batches of few sizes, each of which is compiled once. A world is over with its first reward.
-        count, size = len(worlds), 1 << (len(worlds) - 1).bit_length()
+        # Batches of two sizes, each of which is compiled once. A world is over with its first reward.
+        count = len(worlds)
+        size = AT_ONCE if count > FEW else FEW
         places = np.resize(list(worlds), size)
         is_first = np.resize([world.steps == 0 for world in worlds.values()], size)
         before[places[is_first]] = 0
