@@ -8,7 +8,7 @@ from neurozoo.errors import NeurozooError
 def test_each_part_has_its_row():
     overrides = {"epoch_steps": 20, "num_envs": 2, "prioritised": True}
     report = profile_learning(model="linear", overrides=overrides, steps=40, threads=1)
-    assert report["settings"]["prioritised"] is True and report["settings"]["learning_starts"] == 500  # all of them
+    assert report["settings"].items() >= {"prioritised": True, "learning_starts": 500}.items()  # all settings
     parts = {part["part"]: part for part in report["parts"]}
     assert list(parts) == ["emulator only", "prediction only", "training only", "all together"]
     for part in parts.values():
