@@ -72,7 +72,9 @@ def _overrides(settings: dict[str, Any]) -> dict[str, Any]:
 
 def schema_text() -> str:
     """Returns the text of the schema file."""
-    return HEADER + yaml.dump(config_schema(), Dumper=_WithoutAnchors, sort_keys=False, width=116, allow_unicode=True)
+    return HEADER + yaml.dump(
+        config_schema(), Dumper=_WithoutAnchors, default_flow_style=None, sort_keys=False, width=116, allow_unicode=True
+    )
 
 
 class _WithoutAnchors(yaml.SafeDumper):
