@@ -313,7 +313,7 @@ def test_runs_of_several_nights_come_together_as_if_they_were_made_in_one(projec
 def test_a_claim_may_keep_the_states_that_continue_its_runs_elsewhere(project):
     root = project({"keeps_state": True})
     place = write_run(root, 1, [5], finished=False)
-    files = {"state.json": b"{}", "log.jsonl": (place / "state" / "log.jsonl").read_bytes(), "train.log": b"words"}
+    files = {"state.json": b"{}", "log.jsonl": (place / "state" / "log.jsonl").read_bytes()}
     for name, content in files.items():
         (place / "state" / name).write_bytes(content)
     (place / "state" / "journal.jsonl").write_text("what a training is about to do")

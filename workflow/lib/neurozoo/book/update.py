@@ -25,7 +25,7 @@ from neurozoo.plan.planned_runs import imported_runs
 from neurozoo.records.comparability import facts_of
 from neurozoo.records.run_config import read_run_settings
 
-STATE_FILES = ("state.json", "log.jsonl", "train.log")  # of `training.state`
+STATE_FILES = ("state.json", "log.jsonl")  # of `training.state`
 TABLES = (
     "scores.csv", "scores_at_equal_frames.csv", "scores_at_equal_hours.csv", "comparison.csv", "archives.csv",
     "imported_scores.csv",
