@@ -130,15 +130,7 @@ rule plot_archives:
     input:
         metrics="<results>/tables/metrics.parquet",
     output:
-        figures=[
-            report(
-                f"<results>/figures/archives.{format}",
-                caption="../report/archives.rst",
-                category="Figures",
-                labels={"figure": "Archives", "format": format},
-            )
-            for format in figure_formats(config)
-        ],
+        figures=reported("<results>/figures/archives.{format}", "Archives"),
     log:
         "<results>/logs/plot_archives.log",
     conda:
@@ -174,15 +166,7 @@ rule plot_archive_rows:
     input:
         archives=planned("archive.npz", runs_with_levels(config)),
     output:
-        figures=[
-            report(
-                f"<results>/figures/archive_rows.{format}",
-                caption="../report/archive_rows.rst",
-                category="Figures",
-                labels={"figure": "Archives side by side", "format": format},
-            )
-            for format in figure_formats(config)
-        ],
+        figures=reported("<results>/figures/archive_rows.{format}", "Archives side by side"),
     log:
         "<results>/logs/plot_archive_rows.log",
     conda:
@@ -200,15 +184,7 @@ rule plot_archive_histograms:
     input:
         archives=planned("archive.npz", runs_with_levels(config)),
     output:
-        figures=[
-            report(
-                f"<results>/figures/archive_histograms.{format}",
-                caption="../report/archive_histograms.rst",
-                category="Figures",
-                labels={"figure": "Objectives of elites", "format": format},
-            )
-            for format in figure_formats(config)
-        ],
+        figures=reported("<results>/figures/archive_histograms.{format}", "Objectives of elites"),
     log:
         "<results>/logs/plot_archive_histograms.log",
     conda:
@@ -228,15 +204,7 @@ rule plot_predictions:
         levels=planned("levels.parquet", runs_with_predictions(config)),
         results=planned("result.json", runs_with_predictions(config)),
     output:
-        figures=[
-            report(
-                f"<results>/figures/predictions.{format}",
-                caption="../report/predictions.rst",
-                category="Figures",
-                labels={"figure": "Predictions", "format": format},
-            )
-            for format in figure_formats(config)
-        ],
+        figures=reported("<results>/figures/predictions.{format}", "Predictions"),
     log:
         "<results>/logs/plot_predictions.log",
     conda:

@@ -10,6 +10,7 @@ A mistake in the configuration stops Snakemake here, before it reads any rule.
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 from snakemake.cli import get_argument_parser
@@ -88,6 +89,14 @@ def planned(name, runs=plan.runs):
 def planned_of_game(name):
     """Returns a function of wildcards: the paths of a file in the folders of all runs that play the game."""
     return lambda wildcards: run_files(name, plan.runs_of(wildcards))
+
+
+def reported(path, label, of="learning_curves"):
+    """Returns a figure over runs in all formats of a section of the configuration, for reports."""
+    figure = partial(report, caption=f"../report/{Path(path).stem}.rst", category="Figures")
+    return [
+        figure(path.format(format=end), labels={"figure": label, "format": end}) for end in figure_formats(config, of)
+    ]
 
 
 def described(**files):

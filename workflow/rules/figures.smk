@@ -27,15 +27,7 @@ rule plot_learning_curves:
         metrics="<results>/tables/metrics.parquet",
         references=[file for games in REFERENCES["files"].values() for file in games.values()],
     output:
-        figures=[
-            report(
-                f"<results>/figures/learning_curves.{format}",
-                caption="../report/learning_curves.rst",
-                category="Figures",
-                labels={"figure": "Learning curves", "format": format},
-            )
-            for format in figure_formats(config)
-        ],
+        figures=reported("<results>/figures/learning_curves.{format}", "Learning curves"),
     log:
         "<results>/logs/plot_learning_curves.log",
     conda:
@@ -62,15 +54,7 @@ rule plot_performance_profile:
     input:
         metrics="<results>/tables/metrics.parquet",
     output:
-        figures=[
-            report(
-                f"<results>/figures/performance_profile.{format}",
-                caption="../report/performance_profile.rst",
-                category="Figures",
-                labels={"figure": "Performance profile", "format": format},
-            )
-            for format in figure_formats(config)
-        ],
+        figures=reported("<results>/figures/performance_profile.{format}", "Performance profile"),
     log:
         "<results>/logs/plot_performance_profile.log",
     conda:
@@ -91,15 +75,7 @@ rule plot_aggregates:
     input:
         scores="<results>/tables/scores.csv",
     output:
-        figures=[
-            report(
-                f"<results>/figures/aggregates.{format}",
-                caption="../report/aggregates.rst",
-                category="Figures",
-                labels={"figure": "Scores over all games", "format": format},
-            )
-            for format in figure_formats(config)
-        ],
+        figures=reported("<results>/figures/aggregates.{format}", "Scores over all games"),
     log:
         "<results>/logs/plot_aggregates.log",
     conda:
@@ -119,15 +95,7 @@ rule plot_improvement:
     input:
         comparison="<results>/tables/comparison.csv",
     output:
-        figures=[
-            report(
-                f"<results>/figures/probability_of_improvement.{format}",
-                caption="../report/probability_of_improvement.rst",
-                category="Figures",
-                labels={"figure": "Probability of improvement", "format": format},
-            )
-            for format in figure_formats(config)
-        ],
+        figures=reported("<results>/figures/probability_of_improvement.{format}", "Probability of improvement"),
     log:
         "<results>/logs/plot_improvement.log",
     conda:

@@ -265,15 +265,7 @@ rule plot_temporal_lean:
     input:
         leans=planned("filters/lean.csv", runs_with_lean(config)),
     output:
-        figures=[
-            report(
-                f"<results>/figures/temporal_lean.{format}",
-                caption="../report/plot_temporal_lean.rst",
-                category="Figures",
-                labels={"figure": "Temporal lean", "format": format},
-            )
-            for format in figure_formats(config, "temporal_lean")
-        ],
+        figures=reported("<results>/figures/temporal_lean.{format}", "Temporal lean", of="temporal_lean"),
     log:
         "<results>/logs/plot_temporal_lean.log",
     conda:
