@@ -73,12 +73,7 @@ rule causal_page:
         record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
         rollout="<results>/runs/{algo}/{game}/{model}/{run}/rollout.npz",
     output:
-        page=report(
-            "<results>/runs/{algo}/{game}/{model}/{run}/causal.html",
-            caption="../report/causal_page.rst",
-            category="Filters",
-            labels={"picture": "causal report", **RUN_LABELS},
-        ),
+        page=pictured("<results>/runs/{algo}/{game}/{model}/{run}/causal.html", "causal report", caption="causal_page"),
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/causal_page.log",
     conda:
@@ -129,12 +124,7 @@ rule draw_probes:
     input:
         probes="<results>/runs/{algo}/{game}/{model}/{run}/probes.csv",
     output:
-        picture=report(
-            "<results>/runs/{algo}/{game}/{model}/{run}/probes.png",
-            caption="../report/draw_probes.rst",
-            category="Filters",
-            labels={"picture": "probes", **RUN_LABELS},
-        ),
+        picture=pictured("<results>/runs/{algo}/{game}/{model}/{run}/probes.png", "probes", caption="draw_probes"),
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/draw_probes.log",
     conda:
@@ -155,17 +145,14 @@ rule sparse_features:
         record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
         rollout="<results>/runs/{algo}/{game}/{model}/{run}/rollouts/probes.npz",
     output:
-        picture=report(
+        picture=pictured(
             "<results>/runs/{algo}/{game}/{model}/{run}/sparse_{layer}.png",
-            caption="../report/sparse_features.rst",
-            category="Filters",
-            labels={"picture": "sparse features", **RUN_LABELS, "layer": "{layer}"},
+            "sparse features",
+            caption="sparse_features",
         ),
         table="<results>/runs/{algo}/{game}/{model}/{run}/sparse_{layer}.csv",
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/sparse_features_{layer}.log",
-    wildcard_constraints:
-        layer=r"[^/]+",
     conda:
         "../../envs/neurozoo.yaml"
     resources:

@@ -61,6 +61,7 @@ wildcard_constraints:
     algo=r"[^/]+",
     game=r"[^/]+",
     model=r"[^/]+",
+    layer=r"[^/]+",
     run=r"[1-9]\d*",
     tag=r"[^/]+",
     seed=r"\d+",
@@ -97,6 +98,12 @@ def reported(path, label, of="learning_curves"):
     return [
         figure(path.format(format=end), labels={"figure": label, "format": end}) for end in figure_formats(config, of)
     ]
+
+
+def pictured(path, what, caption):
+    """Returns a picture of a run's network, for reports."""
+    labels = {"picture": what, **RUN_LABELS} | ({"layer": "{layer}"} if "{layer}" in path else {})
+    return report(path, caption=f"../report/{caption}.rst", category="Filters", labels=labels)
 
 
 def described(**files):

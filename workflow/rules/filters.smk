@@ -31,16 +31,11 @@ rule draw_weights:
         keras="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.keras",
         record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
     output:
-        weights=report(
-            "<results>/runs/{algo}/{game}/{model}/{run}/filters/weights_{layer}.png",
-            caption="../report/draw_weights.rst",
-            category="Filters",
-            labels={"picture": "weights", **RUN_LABELS, "layer": "{layer}"},
+        weights=pictured(
+            "<results>/runs/{algo}/{game}/{model}/{run}/filters/weights_{layer}.png", "weights", caption="draw_weights"
         ),
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/draw_weights_{layer}.log",
-    wildcard_constraints:
-        layer=r"[^/]+",
     conda:
         "../../envs/neurozoo.yaml"
     resources:
@@ -57,16 +52,11 @@ rule draw_patches:
         record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
         rollout="<results>/runs/{algo}/{game}/{model}/{run}/rollout.npz",
     output:
-        patches=report(
-            "<results>/runs/{algo}/{game}/{model}/{run}/filters/patches_{layer}.png",
-            caption="../report/draw_patches.rst",
-            category="Filters",
-            labels={"picture": "patches", **RUN_LABELS, "layer": "{layer}"},
+        patches=pictured(
+            "<results>/runs/{algo}/{game}/{model}/{run}/filters/patches_{layer}.png", "patches", caption="draw_patches"
         ),
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/draw_patches_{layer}.log",
-    wildcard_constraints:
-        layer=r"[^/]+",
     conda:
         "../../envs/neurozoo.yaml"
     resources:
@@ -86,17 +76,14 @@ rule draw_synthetic:
         record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
         rollout="<results>/runs/{algo}/{game}/{model}/{run}/rollout.npz",
     output:
-        synthetic=report(
+        synthetic=pictured(
             "<results>/runs/{algo}/{game}/{model}/{run}/filters/synthetic_{layer}.png",
-            caption="../report/draw_synthetic.rst",
-            category="Filters",
-            labels={"picture": "synthetic inputs", **RUN_LABELS, "layer": "{layer}"},
+            "synthetic inputs",
+            caption="draw_synthetic",
         ),
         course="<results>/runs/{algo}/{game}/{model}/{run}/filters/synthetic_{layer}.csv",
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/draw_synthetic_{layer}.log",
-    wildcard_constraints:
-        layer=r"[^/]+",
     conda:
         "../../envs/neurozoo.yaml"
     resources:
@@ -116,16 +103,13 @@ rule draw_inversion:
         record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
         rollout="<results>/runs/{algo}/{game}/{model}/{run}/rollout.npz",
     output:
-        inversion=report(
+        inversion=pictured(
             "<results>/runs/{algo}/{game}/{model}/{run}/filters/inversion_{layer}.png",
-            caption="../report/draw_inversion.rst",
-            category="Filters",
-            labels={"picture": "feature inversion", **RUN_LABELS, "layer": "{layer}"},
+            "feature inversion",
+            caption="draw_inversion",
         ),
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/draw_inversion_{layer}.log",
-    wildcard_constraints:
-        layer=r"[^/]+",
     conda:
         "../../envs/neurozoo.yaml"
     resources:
@@ -144,16 +128,13 @@ rule draw_guided:
         record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
         rollout="<results>/runs/{algo}/{game}/{model}/{run}/rollout.npz",
     output:
-        guided=report(
+        guided=pictured(
             "<results>/runs/{algo}/{game}/{model}/{run}/filters/guided_{layer}.png",
-            caption="../report/draw_guided.rst",
-            category="Filters",
-            labels={"picture": "guided backpropagation", **RUN_LABELS, "layer": "{layer}"},
+            "guided backpropagation",
+            caption="draw_guided",
         ),
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/draw_guided_{layer}.log",
-    wildcard_constraints:
-        layer=r"[^/]+",
     conda:
         "../../envs/neurozoo.yaml"
     resources:
@@ -172,11 +153,10 @@ rule guided_page:
         record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
         rollout="<results>/runs/{algo}/{game}/{model}/{run}/rollout.npz",
     output:
-        page=report(
+        page=pictured(
             "<results>/runs/{algo}/{game}/{model}/{run}/filters/guided.html",
-            caption="../report/guided_page.rst",
-            category="Filters",
-            labels={"picture": "guided backpropagation, all convolutions", **RUN_LABELS},
+            "guided backpropagation, all convolutions",
+            caption="guided_page",
         ),
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/guided_page.log",
@@ -198,11 +178,10 @@ rule draw_attribution:
         record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
         rollout="<results>/runs/{algo}/{game}/{model}/{run}/rollout.npz",
     output:
-        attribution=report(
+        attribution=pictured(
             "<results>/runs/{algo}/{game}/{model}/{run}/filters/attribution.png",
-            caption="../report/draw_attribution.rst",
-            category="Filters",
-            labels={"picture": "integrated gradients", **RUN_LABELS},
+            "integrated gradients",
+            caption="draw_attribution",
         ),
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/draw_attribution.log",
@@ -224,11 +203,8 @@ rule draw_saliency:
         record="<results>/runs/{algo}/{game}/{model}/{run}/frozen/model.json",
         rollout="<results>/runs/{algo}/{game}/{model}/{run}/rollout.npz",
     output:
-        saliency=report(
-            "<results>/runs/{algo}/{game}/{model}/{run}/filters/saliency.png",
-            caption="../report/draw_saliency.rst",
-            category="Filters",
-            labels={"picture": "saliency", **RUN_LABELS},
+        saliency=pictured(
+            "<results>/runs/{algo}/{game}/{model}/{run}/filters/saliency.png", "saliency", caption="draw_saliency"
         ),
         tests="<results>/runs/{algo}/{game}/{model}/{run}/filters/saliency.csv",
     log:
