@@ -1,7 +1,7 @@
 """The page of an embedding: an interactive plot of its points, in one HTML file that works offline."""
 
 import base64
-import html
+import importlib.metadata
 import importlib.resources
 import io
 import itertools
@@ -17,7 +17,7 @@ from neurozoo.environments.protocols import STEPS_PER_SECOND
 from neurozoo.errors import NeurozooError, needing
 from neurozoo.files import parse_json, write_text
 from neurozoo.files.npz import DAMAGE, NpzReader, read_npz
-from neurozoo.files.templates import STATIC
+from neurozoo.files.templates import environment
 
 _REMEDY = "Make it again: python -m neurozoo compare embed, or the rule embed_states."
 _MAX_PICTURE_BYTES = 9_000_000  # with Plotly's 5 MB and the points, the page stays below 15 MB
@@ -148,28 +148,15 @@ def _round_axes(plane: np.ndarray) -> list[list[float]]:
 
 
 def fill_template(name: str, data: dict, *, title: str) -> str:
-    """Returns a page with its data, the style of such pages, and Plotly, so that it works offline.
+    """Returns a page with its data, plain JSON, and all that it needs, so that it works offline."""
+    text = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("</", "<\\/")
+    return environment().get_template(name).render(title=title, data=text, plotly=_plotly)
 
-    `name` is the file of the template in `neurozoo/data`, `data` plain JSON, and `title` plain text.
-    """
-    own = importlib.resources.files("neurozoo") / "data" / name
+
+def _plotly() -> str:
+    """Returns Plotly as a script, with its license, which must be distributed with it."""
     with needing("compare", "A page to explore"):
         library = importlib.resources.files("plotly") / "package_data" / "plotly.min.js"
-    text = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("</", "<\\/")
-    page = own.read_text(encoding="utf-8").replace("{{title}}", html.escape(title))
-    for placeholder, content in (
-        ("{{style}}", (STATIC / "explorer.css").read_text(encoding="utf-8")),
-        ("{{license}}", _license()),
-        ("{{data}}", text),
-        ("{{plotly}}", library.read_text(encoding="utf-8")),
-    ):
-        page = page.replace(placeholder, content, 1)
-    return page
-
-
-def _license() -> str:
-    """Returns the license of Plotly, which must be distributed with it."""
-    from importlib.metadata import files
-
-    found = [file for file in files("plotly") or () if file.name.startswith("LICENSE")]
-    return found[0].read_text(encoding="utf-8").strip().replace("--", "- -") if found else "MIT License"
+    found = [file for file in importlib.metadata.files("plotly") or () if file.name.startswith("LICENSE")]
+    terms = found[0].read_text(encoding="utf-8").strip().replace("--", "- -") if found else "MIT License"
+    return f"<!-- plotly.js\n\n{terms}\n-->\n<script>{library.read_text(encoding='utf-8')}</script>"
