@@ -287,8 +287,8 @@ def small_disk(python, tmp_path_factory):
     """Runs a piece of Python on a real disk of its own that is too small: `small_disk(code, *arguments, size="1m")`.
 
     The disk is a tmpfs in a mount namespace; `sys.argv[1]` is where it is mounted, further arguments follow. The code
-    prints JSON on its last line, which is returned. Two functions are there for it: `fill(spare=0)` fills the disk up
-    but for `spare` bytes, `free()` empties it again.
+    prints JSON on its last line, which is returned. Functions are there for it: `fill(spare=0)` fills the disk up
+    but for `spare` bytes, `free()` empties it again; `refusal(act)` is the sentence with which a call of `act` ends.
     """
     mount = tmp_path_factory.mktemp("disk")
     shell = 'mount -t tmpfs -o size="$0" none "$1" && shift && exec "$@"'
@@ -304,7 +304,14 @@ def small_disk(python, tmp_path_factory):
         pytest.skip(f"this machine does not permit a disk of one's own: {trial.stderr.strip()}")
 
     helpers = """
-import os, sys
+import json, os, sys
+from neurozoo.errors import NeurozooError
+def refusal(act):
+    try:
+        act()
+    except NeurozooError as error:
+        return str(error)
+    return "nothing was raised"
 def fill(spare=0):
     with open(f"{sys.argv[1]}/.filler", "wb") as file:
         facts = os.statvfs(sys.argv[1])

@@ -163,14 +163,8 @@ def test_an_error_while_drawing_ends_the_encoder_and_leaves_nothing(tmp_path):
 def test_a_full_disk_leaves_nothing_and_says_what_to_do(small_disk, frozen_folder, rollout_file):
     message, files = small_disk(
         """
-import json
-from neurozoo.errors import NeurozooError
 from neurozoo.movies.activation_movie import render_activation_movie
-try:
-    render_activation_movie(sys.argv[2], sys.argv[3], f"{sys.argv[1]}/x.mp4")
-    message = "nothing was raised"
-except NeurozooError as error:
-    message = str(error)
+message = refusal(lambda: render_activation_movie(sys.argv[2], sys.argv[3], f"{sys.argv[1]}/x.mp4"))
 print(json.dumps([message, os.listdir(sys.argv[1])]))
 """,
         frozen_folder("large"),

@@ -112,14 +112,8 @@ def test_bad_numbers_are_refused(frozen_folder, tmp_path):
 def test_a_full_disk_leaves_nothing_and_says_what_to_do(small_disk, frozen_folder, size):
     message, files = small_disk(
         """
-import json
-from neurozoo.errors import NeurozooError
 from neurozoo.rollouts.rollout import record_rollout
-try:
-    record_rollout(sys.argv[2], f"{sys.argv[1]}/rollout.npz", max_steps=150, noops=1)
-    message = "nothing was raised"
-except NeurozooError as error:
-    message = str(error)
+message = refusal(lambda: record_rollout(sys.argv[2], f"{sys.argv[1]}/rollout.npz", max_steps=150, noops=1))
 print(json.dumps([message, os.listdir(sys.argv[1])]))
 """,
         frozen_folder("small"),

@@ -396,9 +396,8 @@ def test_a_damaged_state_is_refused_and_nothing_is_touched(runner, uninterrupted
 
 
 FULL_DISK = """
-import json, shutil
+import shutil
 from pathlib import Path
-from neurozoo.errors import NeurozooError
 from neurozoo.training import make_context, train
 
 disk, core, noise, settings, spares = sys.argv[1], *sys.argv[2:4], *map(json.loads, sys.argv[4:])
@@ -426,11 +425,7 @@ for spare in spares:
     go(frames=1)
     state = json.loads((run / "state" / "state.json").read_text())
     fill(spare)
-    try:
-        go()
-        message = "nothing was raised"
-    except NeurozooError as error:
-        message = str(error)
+    message = refusal(go)
     kept = json.loads((run / "state" / "state.json").read_text())
     free()
     go()

@@ -153,8 +153,6 @@ def test_a_full_disk_is_explained(small_disk):
         """
 import json
 from pathlib import Path
-from neurozoo.errors import NeurozooError
-from neurozoo.algorithms.session import Report
 from neurozoo.training.reporting import RunReporter
 
 folder = Path(sys.argv[1])
@@ -163,25 +161,18 @@ def start():
         kept=folder / "kept.log", shown=folder / "shown.log", budget=1, unit="frames", progress=0, title="", fields=(),
         report_name="", terminal="lines",
     )
-def fails(act):
-    try:
-        act()
-        return "nothing was raised"
-    except NeurozooError as error:
-        return str(error)
-
 log = start()
 log.say("first")
 fill()
 def fill_up():
     for _ in range(1000):
         log.say("x" * 100)
-messages = [fails(fill_up)]
+messages = [refusal(fill_up)]
 log.close()
 (folder / "shown.log").unlink()
 free()
 fill(0)
-messages.append(fails(start))
+messages.append(refusal(start))
 print(json.dumps(messages))
 """
     )

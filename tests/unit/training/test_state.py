@@ -445,7 +445,6 @@ def test_a_damaged_state_is_refused_with_the_remedy_and_nothing_is_touched(tmp_p
 def test_a_full_disk_is_explained_at_every_write(small_disk):
     outcome = small_disk(
         """
-import json
 import numpy as np
 from neurozoo.errors import NeurozooError
 from neurozoo.evaluation import EpisodeResult

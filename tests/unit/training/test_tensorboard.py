@@ -47,7 +47,6 @@ def test_a_file_in_the_way_is_a_sentence(tmp_path):
 def test_a_full_disk_is_a_sentence_and_large_numbers_are_written(small_disk):
     said = small_disk(
         """
-import json
 from pathlib import Path
 from neurozoo.errors import NeurozooError
 from neurozoo.training.tensorboard import EventWriter

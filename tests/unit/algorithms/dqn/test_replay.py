@@ -459,18 +459,12 @@ def test_a_memory_that_does_not_fit_is_refused_with_the_numbers(monkeypatch, tmp
 def test_a_disk_that_is_too_small_after_all_is_noticed_at_the_first_row(small_disk):
     message, left = small_disk(
         """
-import json
 import numpy as np
 from neurozoo.compute import memory
 from neurozoo.algorithms.dqn.replay import Replay
-from neurozoo.errors import NeurozooError
 memory.available_disk = lambda folder: 10**9  # as if another program took the space afterwards
 replay = Replay(capacity=10_000, num_envs=1, windows="whole", folder=sys.argv[1])
-try:
-    replay.append([0], [0], [0], np.zeros((1, 84, 84)), [False])
-    message = "nothing was raised"
-except NeurozooError as error:
-    message = str(error)
+message = refusal(lambda: replay.append([0], [0], [0], np.zeros((1, 84, 84)), [False]))
 print(json.dumps([message, os.listdir(sys.argv[1])]))
 """
     )
