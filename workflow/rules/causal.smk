@@ -93,7 +93,7 @@ use rule rollout as rollout_for_probes with:
     log:
         "<results>/runs/{algo}/{game}/{model}/{run}/logs/rollout_for_probes.log",
     params:
-        rollout={key: config["probes"][key] for key in ("episodes", "max_steps", "sticky_probability", "seed")},
+        rollout=plan.rollout_for_probes,
 
 
 rule probes:

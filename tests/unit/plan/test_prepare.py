@@ -76,6 +76,24 @@ def test_a_what_if_gets_its_own_intervention_and_an_impossible_one_is_a_sentence
     assert "neurozoo: action 'LFT' is unknown; did you mean 'LEFT'?" in capsys.readouterr().err
 
 
+def test_an_intervention_in_a_layer_that_the_network_lacks_is_a_sentence(plan, capsys):
+    sections = {
+        "interventions": {"dark": {"layer": "fc1"}, "blind": {"layer": "observation"}},
+        "what_if": {"dark": {"step": 5, "intervention": "dark"}},
+    }
+    asked = plan(sections=sections)
+    assert asked.rollout_with(RUN | {"intervention": "blind"})["intervention"]["layer"] == "observation"
+    for ask, name in ((asked.rollout_with, "intervention"), (asked.successor_of, "name")):
+        with pytest.raises(SystemExit):
+            ask(RUN | {name: "dark"})
+        assert "small has no layer 'fc1'; did you mean 'fc'?" in capsys.readouterr().err
+
+
+def test_only_emulators_repeat_actions_in_rollouts_for_probes(plan):
+    found = [plan().rollout_for_probes(RUN | {"game": game}) for game in ("pong", "river_crossing")]
+    assert [rollout["sticky_probability"] for rollout in found] == [0.25, None]
+
+
 def test_a_file_in_the_place_of_a_runs_folder_stops_the_plan(plan, tmp_path, capsys):
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "runs").touch()

@@ -91,6 +91,11 @@ def test_what_a_run_can_have_passes(target):
             "ga/river_crossing/small/1 cannot play in a browser: play.html is for modular agents of river_crossing",
         ),
         ("ga/hard_maze/simple/1/tags/human/rollout.npz", "No human score is known for 'hard_maze', so ga/hard_maze/si"),
+        (
+            "es/pong/virtual_bn/1/tags/30K/rollout.npz",
+            "es/pong/virtual_bn/1 would not keep its weights at 30K. Add 30K",
+        ),
+        ("ga/pong/small/1/tags/400M/rollout.npz", "frames, so it will not reach 400M. Ask for an earlier tag"),
         ("ga/pong/small/1/tags/4XR/rollout.npz", "A tag should be initial (after the first generation), human (above"),
         ("ga/hard_maze/simple/1/rollouts/probes.npz", "No variables of hard_maze are known that probes could look for"),
         ("ga/hard_maze/simple/1/what_if/grid.png", "which asks why one action is chosen and not another: the outputs"),
@@ -127,6 +132,17 @@ def test_what_a_run_can_have_passes(target):
 )
 def test_what_a_run_can_never_have_is_refused_before_it_is_trained(target, complaint):
     assert complaint in answer(f"results/runs/{target}")
+
+
+def test_after_crossover_weights_need_a_tag_that_is_kept_and_there_are_no_generations_but_a_family_tree():
+    crossed = {"preset": "jolley2018", "games": ["river_crossing"], "models": ["modular"]}
+    run = "results/runs/ga/river_crossing/modular/1"
+    assert "would not keep its weights at 3M" in answer(f"{run}/tags/3M/rollout.npz", **crossed)
+    assert "has no genomes of generations, so there is no generations.mp4" in answer(
+        f"{run}/generations.mp4", **crossed
+    )
+    for possible in ("tags/400M/rollout.npz", "tags/1B/rollout.npz", "lineage.parquet", "lineage.png"):
+        assert answer(f"{run}/{possible}", **crossed) == ""
 
 
 def test_a_population_that_is_kept_or_there_has_a_page(tmp_path, monkeypatch):

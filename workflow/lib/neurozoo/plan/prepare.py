@@ -18,9 +18,11 @@ from neurozoo.algorithms.registry import ALGORITHMS
 from neurozoo.algorithms.spec import Need
 from neurozoo.compute.dask_settings import ClusterSettings
 from neurozoo.compute.slurm import check_scheduler, end_leftover_jobs
+from neurozoo.environments.games import world_of
 from neurozoo.errors import NeurozooError, plain_errors
 from neurozoo.files.times import time_in
 from neurozoo.folders import RESULTS, find
+from neurozoo.interventions.intervention import INPUT
 from neurozoo.native import CORE
 from neurozoo.native.image import check_image
 from neurozoo.networks.catalogue import check_layer
@@ -257,7 +259,15 @@ class Plan:
     @_in_a_sentence
     def rollout_with(self, wildcards: Wildcards) -> dict[str, Any]:
         """Returns the settings of a rollout with an intervention, which the configuration has to have."""
-        return {**self._config["rollout"], "intervention": self._named("interventions", wildcards["intervention"])}
+        intervention = self._named("interventions", wildcards["intervention"])
+        if intervention["layer"] != INPUT:
+            check_layer(wildcards["model"], intervention["layer"])
+        return {**self._config["rollout"], "intervention": intervention}
+
+    def rollout_for_probes(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Returns the settings of a rollout for probes; only an emulator has sticky actions."""
+        rollout = {key: self._config["probes"][key] for key in ("episodes", "max_steps", "sticky_probability", "seed")}
+        return rollout if world_of(wildcards["game"]) == "atari" else {**rollout, "sticky_probability": None}
 
     @_in_a_sentence
     def what_if(self, wildcards: Wildcards) -> dict[str, Any]:

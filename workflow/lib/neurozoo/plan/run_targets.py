@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from neurozoo.agents.playable_agent import IMPORTED
-from neurozoo.agents.tags import TAGS, parse_tag
+from neurozoo.agents.tags import TAGS, Tag, parse_tag, tag_path
 from neurozoo.agents.zoo_listing import is_run_number
 from neurozoo.algorithms.quality_diversity.generator_settings import generator_settings
 from neurozoo.algorithms.registry import ALGORITHMS
@@ -53,6 +53,7 @@ _OF = {
 
 # Files that need something else, what it is, and which algorithms have it.
 _OF_SOME: tuple[tuple[str, str, Callable[[AlgorithmSpec], bool]], ...] = (
+    (r"lineage\.parquet", "individuals with parents in its log", lambda spec: spec.chooses == "individual"),
     (r"lineage\.(pdf|svg|png)", "family tree", lambda spec: "lineage.png" in spec.files),
     (r"phases\..*", "phases of play, training and tests", lambda spec: "phases.csv" in spec.files),
     (r"profile\..*", "phases of play, training and tests", lambda spec: "phases.csv" in spec.files),
@@ -61,7 +62,7 @@ _OF_SOME: tuple[tuple[str, str, Callable[[AlgorithmSpec], bool]], ...] = (
     (r"population.*", "populations to keep", lambda spec: "record_population" in spec.settings.schema()["properties"]),
 )
 # Files that need the genome of each generation's elite.
-_OF_GENOMES = r"generations\.mp4|generations/.*|lineage\.parquet"
+_OF_GENOMES = r"generations\.mp4|generations/.*"
 # Files of trained runs that imported agents cannot have.
 _OF_TRAINING = (
     r"log\.jsonl|train\..*|metrics\.csv|tags/.*|snapshots/.*|generations.*|lineage\..*|phases\..*|profile\..*|"
@@ -102,14 +103,14 @@ def check_run_targets(config: Mapping, targets: Iterable[str]) -> None:
         run, file = found
         parts = file.parts
         name = "/".join(parts[2:] if parts[0] == TAGS else parts)
-        if parts[0] == TAGS and len(parts) > 2:
-            parse_tag(parts[1]).check_game(run.game, run=run.name)
         if run.algo == IMPORTED and re.fullmatch(_OF_TRAINING, str(file)):
             raise NeurozooError(
                 f"Imported agents were not trained here, so their runs have no {file}. Ask for activation.mp4, "
                 "rollout.npz or evaluation.json, for example."
             )
         _check_result(run, name)
+        if parts[0] == TAGS and len(parts) > 2 and ALGORITHMS[run.algo].result == "network":
+            _check_tag(config, run, parse_tag(parts[1]))
         if re.fullmatch(_OF_GENOMES, name) and not settings_of_run(config, **asdict(run)).logs_genomes:
             raise NeurozooError(
                 f"The log of {run.name} has no genomes of generations, so there is no {name}. Runs of ga, rs and ga_ns "
@@ -164,6 +165,27 @@ def _check_result(run: PlannedRun, name: str) -> None:
     if name == "landscape.mp4" and all(layer.kind != "landscape" for layer in get_architecture(run.model).layers):
         raise NeurozooError(
             f"{name} shows the landscape of a modular agent, and {run.model} is none (docs/river_crossing.md)."
+        )
+
+
+def _check_tag(config: Mapping, run: PlannedRun, tag: Tag) -> None:
+    """Checks that a run that is still to be trained can reach a tag, and that its weights there will be known."""
+    tag.check_game(run.game, run=run.name)
+    folder = Path(config["pathvars"]["results"], "runs", run.name)
+    if (folder / "checkpoint.npz").exists() or tag_path(folder, tag.text).exists():
+        return
+    settings = settings_of_run(config, **asdict(run))
+    # The last generation may end far behind the budget. Its weights are the result, and always kept.
+    if tag.kind == "frames" and tag.amount > 2 * settings.budget:
+        raise NeurozooError(
+            f"{run.name} ends after {settings.budget:,} frames, so it will not reach {tag.text}. Ask for an earlier "
+            "tag, or make frames larger."
+        )
+    is_kept = settings.logs_genomes or settings.snapshot_period or tag.text in config["zoo"]["keep_tags"]
+    if not is_kept and not (tag.kind == "frames" and tag.amount >= settings.budget):
+        raise NeurozooError(
+            f"{run.name} would not keep its weights at {tag.text}. Add {tag.text} to zoo.keep_tags before training "
+            "(docs/zoo.md)."
         )
 
 

@@ -13,6 +13,8 @@ from neurozoo.environments.gymnasium_games import trust_module_of
 from neurozoo.environments.protocols import Protocol, output_names
 from neurozoo.errors import NeurozooError, unknown_name
 from neurozoo.interventions.change import Change
+from neurozoo.interventions.intervention import INPUT
+from neurozoo.networks.catalogue import check_layer
 from neurozoo.plan.planned_runs import PlannedRun, settings_of_run
 
 
@@ -44,6 +46,8 @@ def check_what_if(config: Mapping, run: PlannedRun, entry: Mapping[str, Any]) ->
     change, protocol = Change.from_config(entry, config["interventions"]), _protocol_of(config, run)
     if protocol is not None:
         change.check(run.game, protocol, output_names(run.game, protocol))
+    if change.intervention is not None and change.intervention.layer != INPUT:
+        check_layer(run.model, change.intervention.layer)
     if change.agent is not None:
         other = successor(change.agent)
         for what, own, found in (
