@@ -342,6 +342,8 @@ def test_a_grid_refuses_what_it_does_not_use(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
+        ("robustness shuntin", "agent 'shuntin' is unknown; did you mean 'shunting'?"),
+        ("robustness shunting --output a.csv", "a.csv should end in .json. Nothing was written."),
         ("status --directory nope", "nope is not a folder. Name the one in which Snakemake was started"),
         ("book pqn_pong --directory nope", "nope is not a folder. Name the one in which Snakemake was started"),
         ("play nope", "nope does not exist. Give the folder of a run or a level"),

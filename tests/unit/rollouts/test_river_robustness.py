@@ -115,8 +115,6 @@ def test_the_table_shows_every_width_and_cause(tmp_path):
 
 
 def test_what_cannot_be_measured_is_refused(frozen_folder, tmp_path):
-    with pytest.raises(NeurozooError, match="agent 'shuntin' is unknown; did you mean 'shunting'"):
-        measured("shuntin", tmp_path)
     with pytest.raises(NeurozooError, match=r"plays 'breakout'\. Robustness is tested"):
         measured(frozen_folder("small"), tmp_path)
     with pytest.raises(NeurozooError, match="max_width of the river crossing task should be 0 to 4, but got 5"):

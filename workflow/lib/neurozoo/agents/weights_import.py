@@ -129,7 +129,8 @@ def joined(arrays: Mapping[str, np.ndarray], layout: AnyLayout) -> np.ndarray:
             raise NeurozooError(
                 f"{name} should have shape {shape}, but has {array.shape}. {_why(array, shape, layout)}"
             )
-    return np.concatenate([np.asarray(arrays[name], np.float32).ravel() for name in wanted])
+    with np.errstate(over="ignore"):  # what does not fit is infinite, which is refused later
+        return np.concatenate([np.asarray(arrays[name], np.float32).ravel() for name in wanted])
 
 
 def _why(array: np.ndarray, shape: tuple[int, ...], layout: AnyLayout) -> str:

@@ -146,7 +146,7 @@ def read_scores(path: Path, claim: Claim, game: str = "", *, called: Mapping[tup
         # What leads by chance stands behind what plays.
         brief.append((row["game"], bool(_text(row.get("lottery"))), -row[name], f"{place}: {score}{of_highest}"))
     statistic = f"test score, {claim.statistic} {_BRACKETS}"
-    head = ("agent", "game", statistic, "runs", "episodes of a test", "frames", "protocol")
+    head = ("agent", "game", statistic, "runs", "episodes of a test", "frames of the shortest run", "protocol")
     note = ABOUT_LOTTERIES if any(is_lottery for _, is_lottery, _, _ in brief) else ""
     return ResultTable("Final test scores", head, rows, [words for *_, words in sorted(brief)], note=note)
 

@@ -1,12 +1,13 @@
 """`python -m neurozoo level`, `train-generator`, `mazes` and `robustness`: small worlds, and agents in them."""
 
+import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
 
 from neurozoo.algorithms.quality_diversity.generator_settings import GENERATOR_PRESETS
 from neurozoo.cli import arguments as args
-from neurozoo.errors import NeurozooError
+from neurozoo.errors import NeurozooError, unknown_name
 
 
 def add_commands(commands: args.Commands) -> None:
@@ -154,6 +155,9 @@ def _robustness(options):
 
     is_scripted = options.agent in BASELINES
     folder = Path() if is_scripted else Path(options.agent)
+    args.check_outputs((options.output, ".json"))
+    if os.sep not in options.agent and not folder.is_dir():
+        raise unknown_name("agent", options.agent, BASELINES)
     output = options.output or folder / (f"robustness_{options.agent}.json" if is_scripted else "robustness.json")
     record = measure_robustness(
         options.agent if is_scripted else folder / "frozen",

@@ -8,7 +8,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import sqrt
-from pathlib import Path
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from neurozoo.environments.protocols import Protocol, get_protocol
 from neurozoo.environments.river_agents import Agent, PlanningAgent, ShuntingAgent
 from neurozoo.environments.river_crossing import RiverRules
 from neurozoo.environments.river_world import RiverCrossingWorld
-from neurozoo.errors import NeurozooError, unknown_name
+from neurozoo.errors import NeurozooError
 from neurozoo.files import write_json
 from neurozoo.files.csv import write_csv_rows
 from neurozoo.machine import provenance
@@ -190,8 +189,6 @@ def measure_robustness(
 def _agent(agent: str | os.PathLike) -> tuple[str, Protocol, Choose]:
     if os.fspath(agent) in BASELINES:
         return str(agent), get_protocol("river_fixed", observation="greyscale"), _scripted(str(agent))
-    if not Path(agent).exists() and os.sep not in os.fspath(agent):
-        raise unknown_name("agent", str(agent), BASELINES)
     frozen = open_frozen(agent)
     if frozen.game != "river_crossing":
         raise NeurozooError(f"{agent} plays {frozen.game!r}. Robustness is tested in the river crossing task only.")
