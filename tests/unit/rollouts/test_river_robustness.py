@@ -76,6 +76,12 @@ def test_a_frozen_agent_plays_each_world_as_it_would_alone(frozen_folder, tmp_pa
     assert_played_as_alone(frozen_folder(model, **choices), tmp_path, worlds=4)
 
 
+@pytest.mark.parametrize("model", ["modular", "modular_evolved", "modular_rgb_evolved_movement"])
+def test_a_modular_agent_walks_as_it_would_alone(frozen_folder, tmp_path, model):
+    folder = frozen_folder(model, game="river_crossing", observation="objects")
+    assert len(assert_played_as_alone(folder, tmp_path, worlds=6)) > 1
+
+
 def test_a_network_with_q_values_plays_each_world_as_it_would_alone(policy_folder, tmp_path):
     folder = policy_folder("small_layer_norm", game="river_crossing", protocol="river_split")
     assert_played_as_alone(folder, tmp_path, worlds=4)

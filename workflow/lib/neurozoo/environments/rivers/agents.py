@@ -18,7 +18,7 @@ from neurozoo.environments.river_crossing import HANDS, STONE, WATER
 from neurozoo.errors import NeurozooError
 from neurozoo.networks import modular
 from neurozoo.networks.catalogue import get_network
-from neurozoo.networks.chains import OBJECTS_SHAPE
+from neurozoo.networks.chains import OBJECTS_SHAPE, Layout
 
 EDGE = 5  # the kind of cells around a world
 _KINDS = modular.KINDS
@@ -91,7 +91,12 @@ def read_river_agent(path: str | os.PathLike) -> LandscapeAgent:
         layout = get_network(run.model).layout(run.num_actions, OBJECTS_SHAPE)
         if not layout.network.is_modular:
             raise NeurozooError(f"It should be of a modular network, but is of {run.model!r}.")
-        arrays = layout.split(checked_weights(run.theta, layout))
+        return river_agent(layout, checked_weights(run.theta, layout))
+
+
+def river_agent(layout: Layout, theta: np.ndarray) -> LandscapeAgent:
+    """Returns a modular agent with the weights `theta`, float32, shape (parameters,)."""
+    arrays = layout.split(theta)
     decision, landscape, _ = (placed.layer for placed in layout.layers)
     weights = [array for name, array in arrays.items() if name.startswith(f"{decision.name}/")]
     kernel, movement = arrays.get(f"{landscape.name}/w"), arrays.get("out/w")

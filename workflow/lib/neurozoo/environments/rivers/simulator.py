@@ -18,12 +18,21 @@ _TOGETHER = 32  # landscapes that are computed at once, which fit into a cache
 class Walks:
     """One episode in each of several worlds."""
 
-    cells: np.ndarray  # int16, shape (worlds, 200): row * 20 + column after each step; -1 after the last one
+    cells: np.ndarray  # int16, shape (worlds, limit): row * 20 + column after each step; -1 after the last one
     steps: np.ndarray  # int, shape (worlds,)
     stones: np.ndarray  # int, shape (worlds,): stones dropped into water
-    is_solved: np.ndarray  # bool, shape (worlds,)
-    is_dead: np.ndarray  # bool, shape (worlds,)
-    carries: np.ndarray  # bool, shape (worlds, 200): whether the agent carries a stone after each step
+    ends: np.ndarray  # uint8, shape (worlds,): kind of the cell that the last step led to, or `EDGE`
+    carries: np.ndarray  # bool, shape (worlds, limit): whether the agent carries a stone after each step
+
+    @property
+    def is_solved(self) -> np.ndarray:
+        """Whether the agent reached the resource: bool, shape (worlds,)."""
+        return self.ends == RESOURCE
+
+    @property
+    def is_dead(self) -> np.ndarray:
+        """Whether it died: bool, shape (worlds,)."""
+        return np.isin(self.ends, _FATAL)
 
     def visits(self) -> np.ndarray:
         """Returns how often the agent came to each cell: int, shape (worlds, 20, 20)."""
@@ -33,18 +42,18 @@ class Walks:
         return found.reshape(-1, SIDE, SIDE)
 
 
-def play(agent: LandscapeAgent, worlds: np.ndarray) -> Walks:
+def play(agent: LandscapeAgent, worlds: np.ndarray, *, step_limit: int = TIME_LIMIT) -> Walks:
     """Plays each world once, by the fixed rules of `RiverCrossing`; the result does not depend on the other worlds."""
     count = len(worlds)
     grids = np.pad(np.where(worlds == START, EMPTY, worlds), ((0, 0), (1, 1), (1, 1)), constant_values=EDGE)
     rows, columns = (place + 1 for place in starts(worlds))
-    carries, is_solved, is_dead = (np.zeros(count, bool) for _ in range(3))
+    carries, ends = np.zeros(count, bool), np.full(count, EMPTY, np.uint8)
     stones, steps = (np.zeros(count, int) for _ in range(2))
-    cells, carried = np.full((count, TIME_LIMIT), -1, np.int16), np.zeros((count, TIME_LIMIT), bool)
+    cells, carried = np.full((count, step_limit), -1, np.int16), np.zeros((count, step_limit), bool)
     # A landscape changes only with the agent's desires or a stone.
     heights, desires, is_stale = np.zeros(grids.shape), np.zeros((count, 5)), np.ones(count, bool)
-    for step in range(TIME_LIMIT):
-        now = np.flatnonzero(~(is_solved | is_dead))
+    for step in range(step_limit):
+        now = np.flatnonzero(~np.isin(ends, (RESOURCE, *_FATAL)))
         desired = agent.desires[carries[now].astype(int), grids[now, rows[now], columns[now]]]
         new = is_stale[now] | (desired != desires[now]).any(axis=1)
         if new.any():
@@ -67,8 +76,8 @@ def play(agent: LandscapeAgent, worlds: np.ndarray) -> Walks:
         kind[changes] = grids[changed, row[changes], column[changes]] = EMPTY
         stays_inside = kind != EDGE
         rows[now], columns[now] = np.where(stays_inside, (row, column), (rows[now], columns[now]))
-        is_dead[now], is_solved[now] = np.isin(kind, _FATAL), kind == RESOURCE
+        ends[now] = kind
         cells[now, step] = (rows[now] - 1) * SIDE + columns[now] - 1
         carried[now, step] = carries[now]
         steps[now] += 1
-    return Walks(cells, steps, stones, is_solved, is_dead, carried)
+    return Walks(cells, steps, stones, ends, carried)
