@@ -22,7 +22,6 @@ from neurozoo.environments.games import world_of
 from neurozoo.errors import NeurozooError, plain_errors
 from neurozoo.files.times import time_in
 from neurozoo.folders import RESULTS, find
-from neurozoo.interventions.intervention import INPUT
 from neurozoo.native import CORE
 from neurozoo.native.image import check_image
 from neurozoo.networks.catalogue import check_layer
@@ -66,7 +65,7 @@ from neurozoo.plan.warnings import (
     runs_besides,
     try_environments,
 )
-from neurozoo.plan.what_ifs import check_what_if
+from neurozoo.plan.what_ifs import check_intervened, check_what_if
 from neurozoo.records.kept_result import keep_result
 from neurozoo.signals import OF_SCHEDULERS, hang_up, leads
 
@@ -260,8 +259,7 @@ class Plan:
     def rollout_with(self, wildcards: Wildcards) -> dict[str, Any]:
         """Returns the settings of a rollout with an intervention, which the configuration has to have."""
         intervention = self._named("interventions", wildcards["intervention"])
-        if intervention["layer"] != INPUT:
-            check_layer(wildcards["model"], intervention["layer"])
+        check_intervened(wildcards["model"], intervention["layer"])
         return {**self._config["rollout"], "intervention": intervention}
 
     def rollout_for_probes(self, wildcards: Wildcards) -> dict[str, Any]:

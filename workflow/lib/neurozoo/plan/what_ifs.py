@@ -36,6 +36,12 @@ def successor(name: str) -> PlannedRun:
     return PlannedRun(algo, check_game(game), model, int(run))
 
 
+def check_intervened(model: str, layer: str) -> None:
+    """Checks that a network has the layer of an intervention, or raises `NeurozooError`."""
+    if layer != INPUT:
+        check_layer(model, layer)
+
+
 def check_what_if(config: Mapping, run: PlannedRun, entry: Mapping[str, Any]) -> None:
     """Checks that a run can have a what-if. Agents that are there are checked when it is played.
 
@@ -46,8 +52,8 @@ def check_what_if(config: Mapping, run: PlannedRun, entry: Mapping[str, Any]) ->
     change, protocol = Change.from_config(entry, config["interventions"]), _protocol_of(config, run)
     if protocol is not None:
         change.check(run.game, protocol, output_names(run.game, protocol))
-    if change.intervention is not None and change.intervention.layer != INPUT:
-        check_layer(run.model, change.intervention.layer)
+    if change.intervention is not None:
+        check_intervened(run.model, change.intervention.layer)
     if change.agent is not None:
         other = successor(change.agent)
         for what, own, found in (

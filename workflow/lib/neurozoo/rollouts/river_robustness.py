@@ -15,7 +15,7 @@ import numpy as np
 from neurozoo.agents.frozen import FrozenModel, open_frozen
 from neurozoo.agents.policies import ACTION_RULES, PolicyInputs
 from neurozoo.environments.episode_seeds import RANGES
-from neurozoo.environments.game_networks import layout_of, plays_in_browser
+from neurozoo.environments.game_networks import layout_of
 from neurozoo.environments.games import RIVER_ACTIONS
 from neurozoo.environments.protocols import Protocol, get_protocol
 from neurozoo.environments.river_agents import PlanningAgent
@@ -220,7 +220,7 @@ def _agent(agent: str | os.PathLike) -> tuple[str, Protocol, Play]:
     frozen = open_frozen(agent)
     if frozen.game != "river_crossing":
         raise NeurozooError(f"{agent} plays {frozen.game!r}. Robustness is tested in the river crossing task only.")
-    if plays_in_browser(frozen.model):
+    if frozen.layers[0].kind == "decision":  # a modular agent
         layout = layout_of(frozen.game, frozen.model, frozen.protocol)
         theta = np.concatenate([weights.numpy().ravel() for weights in frozen.load_keras().weights])
         return frozen.title, frozen.protocol, partial(walk_worlds, river_agent(layout, theta))
