@@ -80,8 +80,8 @@ def keras_layout_of(game: str, model: str, protocol: Protocol) -> KerasLayout:
     return layout
 
 
-def plays_in_browser(model: str) -> bool:
-    """Returns whether agents with a network can play on a page: the modular ones, in the river crossing task."""
+def is_modular(model: str) -> bool:
+    """Returns whether a network is a modular agent of the river crossing task; these can play on a page."""
     network = get_architecture(model)
     return isinstance(network, Network) and network.is_modular
 
@@ -92,7 +92,7 @@ def check_browser(title: str, *, model: str) -> None:
     Raises:
         NeurozooError: It has another network.
     """
-    if not plays_in_browser(model):
+    if not is_modular(model):
         raise NeurozooError(
             f"{title} cannot play in a browser: play.html is for modular agents of river_crossing "
             "(docs/river_crossing.md). Ask for activation.mp4, or open a window: python -m neurozoo play."

@@ -16,7 +16,7 @@ from neurozoo.algorithms.agent_names import called, label_with_name
 from neurozoo.algorithms.registry import ALGORITHMS, get_algorithm
 from neurozoo.algorithms.run_settings import PROTOCOL_CHOICES
 from neurozoo.algorithms.settings import fitting_settings, resolve_settings
-from neurozoo.environments.game_networks import check_network, plays_in_browser
+from neurozoo.environments.game_networks import check_network, is_modular
 from neurozoo.environments.gymnasium_games import trust_module_of
 from neurozoo.environments.observations import ObservationShape, observation_shape
 from neurozoo.environments.protocols import protocol_of
@@ -119,7 +119,7 @@ def check_causal(config: Mapping, run: PlannedRun) -> None:
 
 def browser_runs(config: Mapping) -> list[PlannedRun]:
     """Lists the planned and imported runs whose agents can play in a browser."""
-    return [run for run in (*runs_with_network(config), *imported_runs(config)) if plays_in_browser(run.model)]
+    return [run for run in (*runs_with_network(config), *imported_runs(config)) if is_modular(run.model)]
 
 
 def _can_be_ablated(model: str) -> bool:

@@ -9,10 +9,9 @@ from pydantic.dataclasses import dataclass
 from neurozoo.algorithms.neuroevolution.novelty import Behaviour, choose_behaviour
 from neurozoo.algorithms.neuroevolution.schedules import Above0, EpisodeCutoff, MutationPower, Schedule
 from neurozoo.algorithms.run_settings import Frames, NumTestEpisodes, RunSettings
+from neurozoo.environments.game_networks import is_modular
 from neurozoo.environments.protocols import has_continuous_outputs, output_names
 from neurozoo.errors import NeurozooError
-from neurozoo.networks.catalogue import get_architecture
-from neurozoo.networks.chains import Network
 from neurozoo.validation import Count, Flag, Number, Share, Whole, either, setting
 
 
@@ -45,12 +44,12 @@ class EvolutionSettings(RunSettings):
 
     def changes_for(self, game: str, model: str) -> dict[str, object]:
         """Returns also what a modular agent sees."""
-        seen: dict[str, object] = {"observation": "objects"} if game == "river_crossing" and _is_modular(model) else {}
+        seen: dict[str, object] = {"observation": "objects"} if game == "river_crossing" and is_modular(model) else {}
         return super().changes_for(game, model) | seen
 
     def check_model(self, model: str) -> None:
         """Checks that a modular agent sees objects."""
-        if _is_modular(model) and self.observation != "objects":
+        if is_modular(model) and self.observation != "objects":
             raise NeurozooError(
                 f"The network {model!r} is for the game river_crossing with observation: objects. Choose both, or "
                 "another network."
@@ -275,11 +274,6 @@ class GaSettings(EvolutionSettings):
                 f"selection_threshold is {self.selection_threshold:,}, but tournaments of {self.population_size:,} "
                 f"individuals leave {parents:,} parents. Set it to {parents}."
             )
-
-
-def _is_modular(model: str) -> bool:
-    network = get_architecture(model)
-    return isinstance(network, Network) and network.is_modular
 
 
 PerturbedPopulation = Annotated[
